@@ -115,12 +115,14 @@ pub trait AgentBackend: Send + Sync + fmt::Debug {
     ) -> DelegationEnd;
 }
 
-/// All questions of an agent as one form, which names the agent: the user talks to the supervisor only.
+/// All questions of an agent as one form, which names the agent: the user talks to the supervisor only. What the agent says is
+/// marked as its words, so that it cannot ask in the name of another.
 pub(crate) fn one_form(agent: &str, questions: Vec<Form>) -> Form {
     let signed = |form: Form| {
-        let description = match form.description.strip_prefix("The agent wants") {
-            Some(rest) => format!("The agent {agent} wants{rest}"),
-            None => form.description,
+        let description = match (form.description.strip_prefix("The agent wants"), form.description.trim()) {
+            (Some(rest), _) => format!("The agent {agent} wants{rest}"),
+            (None, "") => format!("The agent {agent} asks for information."),
+            (None, words) => format!("The agent {agent} asks: {words}"),
         };
         Form { description, ..form }
     };

@@ -16,6 +16,11 @@ pub fn faults(answer: &Answer) -> Vec<String> {
 /// there end here.
 pub fn faults_after(before: &Answer, answer: &Answer) -> Vec<String> {
     let mut faults = Vec::new();
+    if before.events.is_empty()
+        && answer.events.first().is_some_and(|event| event["status"]["state"] != "submitted")
+    {
+        faults.push(format!("a new task is submitted: {}", answer.events[0]["status"]));
+    }
     for rule in [envelope, identity, artifacts, traces, answer_text] {
         rule(answer, &mut faults);
     }
@@ -34,9 +39,6 @@ fn envelope(answer: &Answer, faults: &mut Vec<String>) {
     let tasks = places(&|event| event["kind"] == "task");
     if tasks != [0] {
         faults.push(format!("a task comes once and first, not at {tasks:?}"));
-    }
-    if answer.events.first().is_some_and(|event| event["status"]["state"] != "submitted") {
-        faults.push(format!("a new task is submitted: {}", answer.events[0]["status"]));
     }
     let finals = places(&|event| event["kind"] == "status-update" && event["final"] == true);
     if finals != [answer.events.len().saturating_sub(1)] {

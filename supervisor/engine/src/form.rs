@@ -3,6 +3,9 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
+use crate::digest;
+use crate::names::AgentName;
+
 /// The tool by which a model asks the user.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
 
@@ -22,6 +25,13 @@ pub const REJECT: &str = "reject";
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Form {
+    /// Identifies the interaction: no other one has this id. Empty in a form about several calls, which have an id each,
+    /// and in the stored questions of earlier versions.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub id: String,
+    /// A digest of exactly what is asked: the agent, the tool and its arguments, or the question and its fields.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub digest: String,
     /// The tool call that waits: [`ASK_TOOL`], or the tool that needs approval.
     pub action: String,
     /// The call's arguments, for an approval.
@@ -43,6 +53,72 @@ impl Form {
             description: format!("The agent wants to call {tool}."),
             fields: vec![FormField::decision(DECISION_FIELD.to_owned(), tool, &arguments)],
             arguments,
+            ..Self::default()
+        }
+    }
+
+    /// The short code of a call, by which a text decides it; none without an id.
+    pub fn code(&self) -> Option<String> {
+        (!self.id.is_empty()).then(|| digest::code(&self.id))
+    }
+
+    /// The text that decides a call: [`APPROVE`] or [`REJECT`], and the code of the call.
+    pub fn choice(&self, word: &str) -> String {
+        self.code().map_or_else(|| word.to_owned(), |code| format!("{word} {code}"))
+    }
+
+    /// Gives an id and a digest to each call of the question that has none; `seed` is different for each question.
+    pub(crate) fn identify(&mut self, agent: &AgentName, seed: &str) {
+        if let [call] = self.calls().as_slice() {
+            if self.id.is_empty() {
+                (self.id, self.digest) = digest::identity(&call.asked(agent), seed);
+            }
+        } else if let Some(listed) = self.arguments.get_mut("calls").and_then(Value::as_array_mut) {
+            for (at, listed) in listed.iter_mut().enumerate() {
+                let call = Self::listed(listed);
+                if call.id.is_empty() {
+                    let (id, digest) = digest::identity(&call.asked(agent), &format!("{seed}/{at}"));
+                    (listed["interaction_id"], listed["digest"]) = (id.into(), digest.into());
+                }
+            }
+        }
+        self.mark_fields();
+    }
+
+    /// What a call or a form asks in the name of this agent.
+    fn asked(&self, agent: &AgentName) -> Value {
+        if self.is_approval() {
+            json!([agent.as_str(), self.action, self.arguments])
+        } else {
+            json!([agent.as_str(), self.action, self.title, self.description, self.fields])
+        }
+    }
+
+    /// Removes all ids, so that [`Form::identify`] gives new ones.
+    pub(crate) fn forget_ids(&mut self) {
+        (self.id, self.digest) = Default::default();
+        for call in self.arguments.get_mut("calls").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(call) = call.as_object_mut() {
+                call.retain(|key, _| key != "interaction_id" && key != "digest");
+            }
+        }
+    }
+
+    /// Writes the id of its call into each field.
+    fn mark_fields(&mut self) {
+        let calls = self.calls();
+        let names: Vec<String> = (0..calls.len()).map(|at| self.decision_field(at)).collect();
+        let question = calls.iter().find(|call| !call.is_approval());
+        for field in &mut self.fields {
+            let decides = names.iter().position(|name| *name == field.field_name);
+            let decides = decides.and_then(|at| calls.get(at)).filter(|call| call.is_approval());
+            if let Some(call) = decides {
+                field.field_values = Some([APPROVE, REJECT].map(|word| call.choice(word)).to_vec());
+            }
+            let is_known = calls.iter().any(|call| call.id == field.interaction_id);
+            if let Some(call) = decides.or(question.filter(|_| !is_known)) {
+                (field.interaction_id, field.digest) = (call.id.clone(), call.digest.clone());
+            }
         }
     }
 
@@ -55,13 +131,30 @@ impl Form {
     pub fn calls(&self) -> Vec<Self> {
         let listed = self.arguments.get("calls").and_then(Value::as_array);
         let several = listed.filter(|calls| !calls.is_empty() && self.action.contains(SEPARATOR));
-        let Some(calls) = several else { return vec![self.clone()] };
-        let call = |call: &Value| Self {
-            action: call.get("name").and_then(Value::as_str).unwrap_or_default().to_owned(),
-            arguments: call.get("arguments").cloned().unwrap_or_default(),
+        several.map_or_else(|| vec![self.clone()], |calls| calls.iter().map(Self::listed).collect())
+    }
+
+    /// One call of a form about several.
+    fn listed(call: &Value) -> Self {
+        let text = |key: &str| call.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let arguments = call.get("arguments").cloned().unwrap_or_default();
+        Self {
+            id: text("interaction_id"),
+            digest: text("digest"),
+            action: text("name"),
+            arguments,
             ..Self::default()
-        };
-        calls.iter().map(call).collect()
+        }
+    }
+
+    /// The call as an entry of a form about several.
+    fn entry(&self) -> Value {
+        let mut entry = json!({ "name": self.action, "arguments": self.arguments });
+        if !self.id.is_empty() {
+            entry["interaction_id"] = json!(self.id);
+            entry["digest"] = json!(self.digest);
+        }
+        entry
     }
 
     /// The name of the field that decides the call with this index in [`Form::calls`].
@@ -93,16 +186,26 @@ impl Form {
         titles.dedup();
         let (title, description) = (titles.join(" "), texts(Self::with_arguments, "\n\n"));
         if !forms.iter().any(Self::is_approval) {
-            return Self { action: ASK_TOOL.to_owned(), title, description, fields, ..Self::default() };
+            let mut joined =
+                Self { action: ASK_TOOL.to_owned(), title, description, fields, ..Self::default() };
+            if forms.iter().all(|form| !form.id.is_empty()) {
+                let all =
+                    |text: fn(&Self) -> &str| forms.iter().map(text).collect::<Vec<_>>().join(ID_SEPARATOR);
+                (joined.id, joined.digest) = (all(|form| &form.id), all(|form| &form.digest));
+            }
+            joined.mark_fields();
+            return joined;
         }
         let calls: Vec<Self> = forms.iter().flat_map(Self::calls).collect();
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.is_approval()) {
             let field = format!("{DECISION_FIELD}_{}", at + 1);
             fields.push(FormField::decision(field, &call.action, &call.arguments));
         }
-        let calls = calls.iter().map(|call| json!({ "name": call.action, "arguments": call.arguments }));
-        let arguments = json!({ "calls": calls.collect::<Vec<_>>() });
-        Self { action: texts(|form| form.action.clone(), SEPARATOR), arguments, title, description, fields }
+        let arguments = json!({ "calls": calls.iter().map(Self::entry).collect::<Vec<_>>() });
+        let action = texts(|form| form.action.clone(), SEPARATOR);
+        let mut joined = Self { action, arguments, title, description, fields, ..Self::default() };
+        joined.mark_fields();
+        joined
     }
 
     fn with_arguments(&self) -> String {
@@ -116,6 +219,9 @@ impl Form {
 /// Separates the actions of a form that asks about several calls.
 const SEPARATOR: &str = ", ";
 
+/// Separates the ids, and the digests, of several forms that are shown as one.
+const ID_SEPARATOR: &str = "+";
+
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct FormField {
@@ -128,6 +234,12 @@ pub struct FormField {
     pub required: bool,
     /// The answer so far.
     pub value: Option<Value>,
+    /// The [`Form::id`] of the call that the field belongs to. Clients return it with the value.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub interaction_id: String,
+    /// The [`Form::digest`] of this call.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub digest: String,
 }
 
 impl FormField {
@@ -167,5 +279,37 @@ impl Decision {
             Self::Edit { .. } => question.is_approval(),
             Self::Submit { .. } => !question.is_approval(),
         }
+    }
+}
+
+/// A decision about exactly one waiting call: the one with this id and this digest.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct BoundDecision {
+    /// The [`Form::id`] of the call.
+    pub interaction: String,
+    /// The [`Form::digest`] of the call.
+    pub digest: String,
+    pub decision: Decision,
+}
+
+impl BoundDecision {
+    /// The decision about this call.
+    pub fn about(call: &Form, decision: Decision) -> Self {
+        Self { interaction: call.id.clone(), digest: call.digest.clone(), decision }
+    }
+
+    /// The decision about each of the questions that this call joins, usually one.
+    pub fn about_each(call: &Form, decision: &Decision) -> Vec<Self> {
+        let pair = |(id, digest): (&str, &str)| Self {
+            interaction: id.to_owned(),
+            digest: digest.to_owned(),
+            decision: decision.clone(),
+        };
+        call.id.split(ID_SEPARATOR).zip(call.digest.split(ID_SEPARATOR)).map(pair).collect()
+    }
+
+    /// Whether the decision is about this call.
+    pub fn is_about(&self, call: &Form) -> bool {
+        self.interaction == call.id && self.digest == call.digest
     }
 }

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::abilities::Abilities;
 use crate::event::RunEvent;
-use crate::form::{Decision, Form};
+use crate::form::{BoundDecision, Decision, Form};
 use crate::names::{AgentName, CallId};
 use crate::state::{RemotePlace, RunState};
 
@@ -56,9 +56,9 @@ pub enum Input {
     },
     /// A person answered.
     Decided {
-        /// One decision for each call of [`Form::calls`] of each waiting question, in call order. Any other number, or a
-        /// decision that does not fit its question, changes nothing: the questions are asked again.
-        decisions: Vec<Decision>,
+        /// Decisions for all calls of one or more waiting questions; the other questions keep waiting. If a decision is about
+        /// no waiting call, or does not fit it, or a question is decided in part, nothing changes and all questions are asked again.
+        decisions: Vec<BoundDecision>,
     },
     /// A person's answer could not be parsed: nothing changes, and the questions are asked again.
     Undecided {
@@ -214,6 +214,16 @@ pub struct Answered {
     pub form: Form,
     /// One decision for each call of [`Form::calls`].
     pub decisions: Vec<Decision>,
+}
+
+impl Answered {
+    /// Each decision with the call that it is about; `None` if there is not one decision for each call.
+    pub fn bound(&self) -> Option<Vec<BoundDecision>> {
+        let calls = self.form.calls();
+        let pairs = || calls.iter().zip(&self.decisions);
+        let all = || pairs().flat_map(|(call, decision)| BoundDecision::about_each(call, decision)).collect();
+        (calls.len() == self.decisions.len()).then(all)
+    }
 }
 
 /// The saved state of a delegation.

@@ -3,6 +3,7 @@
 mod abilities;
 mod conversation;
 mod decide;
+mod digest;
 mod effects;
 mod event;
 mod form;
@@ -17,7 +18,9 @@ mod tools;
 pub use abilities::{Abilities, AnswerMode, Limits};
 pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
-pub use form::{ANSWER_FIELD, APPROVE, ASK_TOOL, DECISION_FIELD, Decision, Form, FormField, REJECT};
+pub use form::{
+    ANSWER_FIELD, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, FormField, REJECT,
+};
 pub use io::{
     Answered, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,
     ResumePoint, ToolOutput,

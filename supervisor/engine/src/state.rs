@@ -37,6 +37,12 @@ pub struct RunState {
     pub answers: Vec<AgentAnswer>,
     pub counters: Counters,
     pub guards: Guards,
+    /// Distinguishes the interactions of this conversation from those of all others.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub scope: String,
+    /// The number of interactions so far in this conversation.
+    #[serde(default)]
+    pub interactions: u64,
 }
 
 impl RunState {
@@ -54,7 +60,25 @@ impl RunState {
             answers: Vec::new(),
             counters: Counters::default(),
             guards: Guards::default(),
+            scope: String::new(),
+            interactions: 0,
         }
+    }
+
+    /// Gives ids to the waiting questions that have none, because an earlier version stored them.
+    pub fn identify_questions(&mut self) {
+        for (at, call) in self.calls.iter_mut().enumerate() {
+            if let CallStatus::Waiting { form, .. } = &mut call.status {
+                form.identify(&self.agent, &format!("{}/{}/{at}", self.scope, self.interactions));
+            }
+        }
+    }
+
+    /// The question with an id that no other question has.
+    pub(crate) fn identified(&mut self, mut form: Form) -> Form {
+        self.interactions += 1;
+        form.identify(&self.agent, &format!("{}/{}", self.scope, self.interactions));
+        form
     }
 
     /// The questions that a person must answer before the run continues, in call order; none unless it waits.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, MOVED, RunInfo, one_form};
+use crate::remote;
 use crate::run::{Batch, Driver, Sink, SinkError};
 
 /// Runs an agent in this process.
@@ -29,8 +30,9 @@ impl AgentBackend for InProcessBackend {
     ) -> DelegationEnd {
         let Self(agent) = self;
         agent.settled(&cancel).await;
+        let scope = remote::conversation(&delegation);
         let run = delegation.run;
-        match first_input(agent, &run, delegation.prompt, delegation.resume) {
+        match first_input(agent, (&run, scope), delegation.prompt, delegation.resume) {
             FirstInput::Asks(form) => DelegationEnd::Asks(form),
             FirstInput::StartedElsewhere => DelegationEnd::failed(MOVED),
             FirstInput::Run(state, first) => {
@@ -54,20 +56,33 @@ enum FirstInput {
     StartedElsewhere,
 }
 
-fn first_input(agent: &Agent, run: &RunInfo, prompt: String, resume: Option<Resume>) -> FirstInput {
+fn first_input(
+    agent: &Agent,
+    (run, scope): (&RunInfo, String),
+    prompt: String,
+    resume: Option<Resume>,
+) -> FirstInput {
     let (frame, answered) = match resume {
-        Some(Resume { from: Some(ResumePoint::Nested(frame)), answered }) => (frame, answered),
+        Some(Resume { from: Some(ResumePoint::Nested(mut frame)), answered }) => {
+            frame.identify_questions();
+            (frame, answered)
+        }
         Some(Resume { from: Some(ResumePoint::Remote { .. }), .. }) => return FirstInput::StartedElsewhere,
         Some(Resume { from: None, .. }) | None => {
             let message = Arc::new(Message::text(Role::User, prompt));
-            let state = Box::new(RunState::new(agent.name.clone()));
+            let state = Box::new(RunState { scope, ..RunState::new(agent.name.clone()) });
             let abilities = agent.abilities(&run.require_approval);
             return FirstInput::Run(state, Input::Message { message, abilities });
         }
     };
     let open: Vec<Form> = frame.questions().into_iter().cloned().collect();
     match answered {
-        Some(answered) => FirstInput::Run(frame, Input::Decided { decisions: answered.decisions }),
+        Some(answered) => {
+            let misfit =
+                || Input::Undecided { reason: "The decisions do not fit the calls that wait.".to_owned() };
+            let decided = answered.bound().map(|decisions| Input::Decided { decisions });
+            FirstInput::Run(frame, decided.unwrap_or_else(misfit))
+        }
         // The process ended after the question was saved and before it was shown.
         None if frame.phase == Phase::Waiting => FirstInput::Asks(one_form(agent.name.as_str(), open)),
         None => FirstInput::Run(frame, Input::Recovered),

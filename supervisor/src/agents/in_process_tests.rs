@@ -1,9 +1,9 @@
 //! What a nested run passes to its parent, how it is resumed, and how its questions are joined.
 
 use caipe_engine::{
-    AgentName, AnswerOrigin, Answered, CallEnd, CallKind, CallStatus, Decision, DelegateUpdate,
-    DelegationOutcome, EventKind, Form, Input, Outcome, PendingCall, Phase, Resume, ResumePoint, RunEvent,
-    RunState, TextRole,
+    AgentName, AnswerOrigin, Answered, BoundDecision, CallEnd, CallKind, CallStatus, Decision,
+    DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, PendingCall, Phase, Resume,
+    ResumePoint, RunEvent, RunState, TextRole,
 };
 use futures::FutureExt;
 use serde_json::{Value, json};
@@ -44,13 +44,15 @@ fn waiting(forms: Vec<Form>) -> RunState {
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
         })
         .collect();
+    frame.identify_questions();
     frame
 }
 
 fn resumed(agent: &Agent, frame: RunState, decision: Option<Decision>) -> FirstInput {
-    let answered = decision.map(|decision| Answered { form: Form::default(), decisions: vec![decision] });
+    let form = frame.questions().first().map(|form| (*form).clone()).unwrap_or_default();
+    let answered = decision.map(|decision| Answered { form, decisions: vec![decision] });
     let resume = Resume { from: Some(ResumePoint::Nested(Box::new(frame))), answered };
-    first_input(agent, &RunInfo::default(), String::new(), Some(resume))
+    first_input(agent, (&RunInfo::default(), String::new()), String::new(), Some(resume))
 }
 
 fn tool_started() -> EventKind {
@@ -138,7 +140,7 @@ fn several_questions_are_joined() {
 async fn a_saved_frame_is_resumed_and_an_unanswered_question_is_asked_again() {
     let agent = worker();
     let FirstInput::Run(state, Input::Message { message, .. }) =
-        first_input(&agent, &RunInfo::default(), "go".to_owned(), None)
+        first_input(&agent, (&RunInfo::default(), String::new()), "go".to_owned(), None)
     else {
         panic!()
     };
@@ -147,8 +149,9 @@ async fn a_saved_frame_is_resumed_and_an_unanswered_question_is_asked_again() {
     let frame = waiting(vec![approval("delete", &json!({}))]);
     let FirstInput::Asks(form) = resumed(&agent, frame.clone(), None) else { panic!() };
     assert_eq!(form.action, "delete");
-    let FirstInput::Run(_, first) = resumed(&agent, frame, Some(Decision::Approve)) else { panic!() };
-    assert_eq!(first, Input::Decided { decisions: vec![Decision::Approve] });
+    let FirstInput::Run(frame, first) = resumed(&agent, frame, Some(Decision::Approve)) else { panic!() };
+    let expected = BoundDecision::about(frame.questions()[0], Decision::Approve);
+    assert_eq!(first, Input::Decided { decisions: vec![expected] });
 
     let mut frame = RunState::new(AgentName::new("helper"));
     frame.phase = Phase::Model { turn: 3 };
@@ -159,7 +162,7 @@ async fn a_saved_frame_is_resumed_and_an_unanswered_question_is_asked_again() {
 #[tokio::test]
 async fn a_new_run_applies_the_approvals_that_are_demanded_of_it() {
     let run = RunInfo { require_approval: ["push_*".to_owned()].into(), ..RunInfo::default() };
-    let first = first_input(&worker(), &run, "go".to_owned(), None);
+    let first = first_input(&worker(), (&run, String::new()), "go".to_owned(), None);
     let FirstInput::Run(_, Input::Message { abilities, .. }) = first else { panic!("{first:?}") };
     assert_eq!(abilities.require_approval, ["delete_*", "push_*"]);
 }

@@ -1,7 +1,7 @@
 //! How a run ends on the wire. Everything that a person must read is also in the text of the stream.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
-use caipe_engine::{ANSWER_FIELD, AnswerOrigin, Form, FormField, Outcome};
+use caipe_engine::{ANSWER_FIELD, APPROVE, AnswerOrigin, Form, FormField, Outcome, REJECT};
 use serde_json::{Value, json};
 
 use super::event_builders::{Chunk, Wire};
@@ -99,7 +99,7 @@ pub(super) fn question(
 }
 
 /// The text of a form for a person who sees no form: the question, its subject, and how to answer in text.
-fn spelled_out(form: &Form) -> String {
+pub(super) fn spelled_out(form: &Form) -> String {
     let mut lines = vec![words(form)];
     if form.is_approval() {
         let arguments = [&form.arguments].into_iter().filter(|arguments| !arguments.is_null());
@@ -109,13 +109,12 @@ fn spelled_out(form: &Form) -> String {
                 .filter(|_| form.calls().len() == 1)
                 .map(|arguments| format!("Arguments: `{arguments}`")),
         );
-        lines.push(match form.calls().len() {
-            1 => "Answer with `approve` or `reject`.".to_owned(),
-            calls => {
-                let fields = (0..calls).map(|call| format!("`{}: approve`", form.decision_field(call)));
-                let fields = fields.collect::<Vec<_>>().join(", ");
-                format!("Answer with a line for each call, `approve` or `reject`: {fields}.")
-            }
+        let choices = |call: &Form| format!("`{}` or `{}`", call.choice(APPROVE), call.choice(REJECT));
+        let calls = form.calls();
+        let choices: Vec<String> = calls.iter().filter(|call| call.is_approval()).map(choices).collect();
+        lines.push(match choices.as_slice() {
+            [only] => format!("Answer with {only}."),
+            several => format!("Answer with a line for each call: {}.", several.join(", then ")),
         });
     } else if takes_any_text(form) {
         lines.push(format!("Answer with a line `{ANSWER_FIELD}: …`."));
@@ -141,7 +140,7 @@ fn field_line(field: &FormField) -> String {
 }
 
 /// The question of a form.
-pub(super) fn words(form: &Form) -> String {
+fn words(form: &Form) -> String {
     if form.description.is_empty() { DEFAULT_QUESTION } else { &form.description }.to_owned()
 }
 
@@ -176,6 +175,10 @@ fn form_data(form: &Form) -> Value {
     });
     if let Some(title) = title {
         data["input_title"] = json!(title);
+    }
+    if !form.id.is_empty() {
+        data["interaction_id"] = json!(form.id);
+        data["digest"] = json!(form.digest);
     }
     data
 }

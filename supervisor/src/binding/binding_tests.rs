@@ -349,14 +349,21 @@ fn a_plan_that_goes_on_after_a_question_is_no_new_one() {
 
 #[test]
 fn an_approval_is_asked_in_words_and_as_a_form() {
-    let form = Form::approval("delete_issue", json!({"id": 7}));
+    let approval = Form::approval("delete_issue", json!({"id": 7}));
+    let form = Form { id: "i".to_owned(), digest: "d".to_owned(), ..approval };
+    let [approve, reject] = ["approve", "reject"].map(|word| form.choice(word));
+    assert_ne!(approve, "approve", "with a code");
     let waits = EventKind::Finished { outcome: Outcome::InputRequired };
     let wire = bind([own(EventKind::InputRequired { form }), own(waits)]);
-    let asked = "The agent wants to call delete_issue.\n\nArguments: `{\"id\":7}`\n\nAnswer with `approve` or `reject`.";
+    let asked = format!(
+        "The agent wants to call delete_issue.\n\nArguments: `{{\"id\":7}}`\n\nAnswer with `{approve}` or `{reject}`."
+    );
     assert_eq!(streamed(&wire), asked);
     let form = &wire[2];
     assert_eq!(artifact(form).artifact.text(), asked);
-    let field = &artifact(form).artifact.parts[0].as_data().unwrap()["input_fields"][0];
+    let data = artifact(form).artifact.parts[0].as_data().unwrap();
+    assert_eq!((&data["interaction_id"], &data["digest"]), (&json!("i"), &json!("d")));
+    let field = &data["input_fields"][0];
     assert_eq!(
         (&field["field_name"], &field["field_values"]),
         (&json!("decision"), &json!(["approve", "reject"]))

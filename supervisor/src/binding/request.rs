@@ -1,7 +1,7 @@
 //! Reads the message of a client: a request, or the answer to a waiting interaction.
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ANSWER_FIELD, Decision, Form};
+use caipe_engine::{ANSWER_FIELD, BoundDecision, Decision, Form};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
@@ -10,6 +10,9 @@ use super::{ACTIVITY_EXTENSION, answer};
 
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.
 pub const REQUIRE_APPROVAL: &str = "require_approval";
+
+/// The member of a message's metadata with the user's e-mail address.
+pub const USER_EMAIL: &str = "user_email";
 
 /// The text that upstream's Slack bot writes between the history of a thread and the message.
 const CURRENT_QUESTION: &str = "Current question: ";
@@ -38,8 +41,8 @@ pub struct Request {
 pub enum Reply {
     /// A message for the model.
     Message(Message),
-    /// The decisions of the waiting interactions: one for each waiting call, in order.
-    Decisions(Vec<Decision>),
+    /// Decisions about waiting interactions.
+    Decisions(Vec<BoundDecision>),
     /// An ambiguous decision, and the reason, for people.
     Unclear(String),
 }
@@ -59,7 +62,7 @@ impl Request {
             );
         }
         let metadata = message.metadata.as_ref();
-        let user = text_member(metadata, "user_email").or_else(|| user_line(&text).map(str::to_owned));
+        let user = text_member(metadata, USER_EMAIL).or_else(|| user_line(&text).map(str::to_owned));
         let trace_id =
             text_member(metadata, "trace_id").map(|id| id.to_lowercase()).filter(|id| is_trace_id(id));
         Ok(Self {
@@ -80,6 +83,11 @@ impl Request {
         let message: A2aMessage =
             serde::Deserialize::deserialize(message).map_err(|error: serde_json::Error| error.to_string())?;
         Self::read(&message)
+    }
+
+    /// Whether the message is meant as a decision, whatever waits.
+    pub fn is_decision(&self) -> bool {
+        !self.decisions.is_empty()
     }
 
     /// The meaning for a run that waits for answers to `questions`, or for nothing; `addressed` if the message names the
@@ -142,29 +150,30 @@ fn require_approval(metadata: Option<&Metadata>) -> Result<Vec<String>, String> 
     })
 }
 
-/// The decisions in a text, as a client without forms sends them: a plain yes or no for an approval, `field: value` lines
-/// for a form. Text decides only if exactly one question waits. The lines may be anywhere in the text, because a client
-/// may put a person's text into a template; other lines may be the next question.
+/// The decisions in a text, as a client without forms sends them: lines with the codes of approvals, `field: value` lines
+/// for the one form that waits. The lines may be anywhere in the text, because a client may put a person's text into a
+/// template; other lines may be the next question, unless the message names the waiting task.
 fn decisions_in_text(
     text: &str,
     questions: &[&Form],
     addressed: bool,
-) -> Option<Result<Vec<Decision>, String>> {
+) -> Option<Result<Vec<BoundDecision>, String>> {
     let body = own_words(body(text));
-    let is_verdict = || decision::is_verdict(body);
-    let [question] = questions else {
-        let meant = is_verdict() || questions.iter().any(|form| filled(body, form).is_some());
-        return meant.then(|| Err(decision::waiting_calls(questions)));
-    };
-    if question.is_approval() {
-        let decided = decision::in_text(body, question).map(Ok);
-        return decided.or_else(|| is_verdict().then(|| Err(decision::waiting_calls(questions))));
+    let decided = decision::decisions_in_text(body, questions);
+    if decided.is_some() {
+        return decided;
     }
-    if addressed && answer::takes_any_text(question) {
-        let values = Map::from_iter([(ANSWER_FIELD.to_owned(), Value::from(body.trim()))]);
-        return Some(Ok(vec![Decision::Submit { values }]));
+    if let [form] = questions {
+        let any_text = || Map::from_iter([(ANSWER_FIELD.to_owned(), Value::from(body.trim()))]);
+        let values = filled(body, form)
+            .or_else(|| (addressed && answer::takes_any_text(form)).then(any_text))
+            .map(|values| BoundDecision::about(form, Decision::Submit { values }));
+        if let Some(submitted) = values {
+            return Some(Ok(vec![submitted]));
+        }
     }
-    filled(body, question).map(|values| Ok(vec![Decision::Submit { values }]))
+    let is_meant = addressed || questions.iter().any(|form| filled(body, form).is_some());
+    is_meant.then(|| Err(decision::waiting_calls(questions)))
 }
 
 /// The values of the `field: value` lines of a text that name fields of the form.

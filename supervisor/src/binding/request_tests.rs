@@ -1,7 +1,7 @@
 //! What clients really send.
 
 use caipe_a2a::model::{Message as A2aMessage, Part, Role as A2aRole};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Decision, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, BoundDecision, Decision, Form, FormField};
 use caipe_view::FormAnswer;
 use serde_json::{Map, Value, json};
 
@@ -22,12 +22,27 @@ fn object(value: Value) -> Map<String, Value> {
 /// A form that asks for a repository.
 fn form() -> Form {
     let field = FormField { field_name: "repo".to_owned(), ..FormField::default() };
-    Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() }
+    identified("form", Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() })
 }
 
 /// A call that waits for approval.
 fn approval() -> Form {
-    Form::approval("delete_issue", json!({"id": 7}))
+    identified("delete", Form::approval("delete_issue", json!({"id": 7})))
+}
+
+/// Another call that waits for approval.
+fn closing() -> Form {
+    identified("close", Form::approval("close_issue", json!({"id": 8})))
+}
+
+fn identified(id: &str, form: Form) -> Form {
+    Form { id: id.to_owned(), digest: format!("digest of {id}"), ..form }
+}
+
+/// These decisions about the calls of these questions, in their order.
+fn bound(questions: &[&Form], decisions: impl IntoIterator<Item = Decision>) -> Reply {
+    let calls = questions.iter().flat_map(|question| question.calls());
+    Reply::Decisions(calls.zip(decisions).map(|(call, one)| BoundDecision::about(&call, one)).collect())
 }
 
 /// What these decisions are to these questions.
@@ -118,7 +133,7 @@ fn every_spelling_of_a_decision_about_a_form_is_understood() {
         (json!({"type": "response", "args": "not now"}), reject("not now")),
     ];
     for (given, expected) in cases {
-        assert_eq!(decided(&json!([given]), &[&form()]), Reply::Decisions(vec![expected]), "{given}");
+        assert_eq!(decided(&json!([given]), &[&form()]), bound(&[&form()], [expected]), "{given}");
     }
 }
 
@@ -127,9 +142,12 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
     let edited =
         |name: &str, args: Value| json!({"type": "edit", "edited_action": {"name": name, "args": args}});
     let args = json!({"metadata": {"name": "x"}, "args": {"a": 1}});
+    let choice = |word: &str| approval().choice(word);
     let cases = [
         (json!({"type": "approve", "action_name": "delete_issue"}), Some(Decision::Approve)),
         (of_ui(&json!({"decision": "approve"})), Some(Decision::Approve)),
+        (of_ui(&json!({"decision": choice("approve")})), Some(Decision::Approve)),
+        (of_ui(&json!({"decision": "approve 0000"})), None),
         (of_ui(&json!({"decision": "Reject"})), Some(reject("User rejected the request"))),
         (json!({"type": "edit", "args": {"args": {"decision": "approve"}}}), Some(Decision::Approve)),
         (edited("delete_issue", json!({"id": 8})), Some(edit(json!({"id": 8})))),
@@ -149,7 +167,7 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
     for (given, expected) in cases {
         let reply = decided(&json!([given]), &[&approval()]);
         match expected {
-            Some(decision) => assert_eq!(reply, Reply::Decisions(vec![decision]), "{given}"),
+            Some(decision) => assert_eq!(reply, bound(&[&approval()], [decision]), "{given}"),
             None => assert!(matches!(reply, Reply::Unclear(_)), "{given}: {reply:?}"),
         }
     }
@@ -158,7 +176,7 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
 #[test]
 fn each_call_gets_the_decision_that_names_it() {
     let delete = approval();
-    let close = Form::approval("close_issue", json!({"id": 8}));
+    let close = closing();
     let named = |kind: &str, name: &str| json!({"type": kind, "action_name": name});
     let no = || reject("User rejected the request");
     let (approve, rejected) = (json!({"type": "approve"}), json!({"type": "reject"}));
@@ -171,7 +189,7 @@ fn each_call_gets_the_decision_that_names_it() {
         (json!([rejected, named("approve", "delete_issue")]), vec![Decision::Approve, no()]),
     ];
     for (given, expected) in cases {
-        assert_eq!(decided(&given, &[&delete, &close]), Reply::Decisions(expected), "{given}");
+        assert_eq!(decided(&given, &[&delete, &close]), bound(&[&delete, &close], expected), "{given}");
     }
     let misfits = [
         json!([approve]),
@@ -187,18 +205,19 @@ fn each_call_gets_the_decision_that_names_it() {
 
 #[test]
 fn a_form_about_several_calls_takes_a_decision_for_each_and_never_one_for_all() {
-    let both = Form::joined(vec![approval(), Form::approval("close_issue", json!({"id": 8}))]);
+    let both = Form::joined(vec![approval(), closing()]);
     let reply = |given: &Value| decided(given, &[&both]);
     let (approve, rejected) = (json!({"type": "approve"}), json!({"type": "reject"}));
     let no = || reject("User rejected the request");
-    assert_eq!(reply(&json!([approve, rejected])), Reply::Decisions(vec![Decision::Approve, no()]));
+    assert_eq!(reply(&json!([approve, rejected])), bound(&[&both], [Decision::Approve, no()]));
     let each = of_ui(&json!({"decision_1": "approve", "decision_2": "reject"}));
-    assert_eq!(reply(&json!([each])), Reply::Decisions(vec![Decision::Approve, no()]));
+    assert_eq!(reply(&json!([each])), bound(&[&both], [Decision::Approve, no()]));
     let names: Vec<&str> = both.fields.iter().map(|field| field.field_name.as_str()).collect();
     assert_eq!(names, ["decision_1", "decision_2"]);
-    let lines = read(vec![Part::text("by user: a@b.c\n\ndecision_1: reject\ndecision_2: approve")]);
-    assert_eq!(lines.reply(&[&both], false), Reply::Decisions(vec![no(), Decision::Approve]));
-    for text in ["yes", "reject"] {
+    let lines = format!("decision_1: {}\n{}", approval().choice("reject"), closing().choice("approve"));
+    let lines = read(vec![Part::text(format!("by user: a@b.c\n\n{lines}"))]);
+    assert_eq!(lines.reply(&[&both], false), bound(&[&both], [no(), Decision::Approve]));
+    for text in ["yes", "reject", "decision_1: reject\ndecision_2: approve"] {
         assert!(matches!(read(vec![Part::text(text)]).reply(&[&both], true), Reply::Unclear(_)), "{text}");
     }
     let edited =
@@ -219,18 +238,20 @@ fn a_form_about_several_calls_takes_a_decision_for_each_and_never_one_for_all() 
 #[test]
 fn lines_of_keys_answer_a_form_only_where_one_waits() {
     let request = || read(vec![Part::text("by user: a@b.c\n\nrepo: r1: core\nteam: sre")]);
-    let Reply::Decisions(decisions) = request().reply(&[&form()], false) else { panic!() };
-    assert_eq!(decisions, [Decision::Submit { values: object(json!({"repo": "r1: core"})) }]);
+    let filled = values(json!({"repo": "r1: core"}));
+    assert_eq!(request().reply(&[&form()], false), bound(&[&form()], [filled]));
     assert!(matches!(request().reply(&[], false), Reply::Message(_)));
-    assert!(matches!(read(vec![Part::text("forget it")]).reply(&[&form()], true), Reply::Message(_)));
+    let other = || read(vec![Part::text("forget it")]);
+    assert!(matches!(other().reply(&[&form()], false), Reply::Message(_)), "a new request");
+    assert!(matches!(other().reply(&[&form()], true), Reply::Unclear(_)), "the task keeps waiting");
 }
 
 #[test]
 fn only_lines_that_name_a_field_fill_a_form() {
     let request = || read(vec![Part::text("Please check: why does the build fail?")]);
-    for addressed in [true, false] {
-        assert!(matches!(request().reply(&[&form()], addressed), Reply::Message(_)));
-        assert!(matches!(request().reply(&[&approval()], addressed), Reply::Message(_)));
+    for question in [form(), approval()] {
+        assert!(matches!(request().reply(&[&question], false), Reply::Message(_)));
+        assert!(matches!(request().reply(&[&question], true), Reply::Unclear(_)));
     }
 }
 
@@ -243,7 +264,7 @@ fn only_what_the_sender_says_now_fills_a_form() {
         );
         read(vec![Part::text(text)]).reply(&[&form()], false)
     };
-    let filled = Reply::Decisions(vec![values(json!({"repo": "caipe"}))]);
+    let filled = bound(&[&form()], [values(json!({"repo": "caipe"}))]);
     assert_eq!(slack("Joe: hello\nrepo: of-joe", "repo: caipe"), filled);
     assert!(
         matches!(slack("repo: of-joe", "what is this about?"), Reply::Message(_)),
@@ -256,7 +277,7 @@ fn a_field_that_is_typed_into_the_template_of_a_client_fills_the_one_form_that_w
     let text =
         "The user email is a@b.c\n\nYou are asked in Slack.\nStyle: be brief\nREPO: r1\nAnswer in Markdown.";
     let reply = |questions: &[&Form]| read(vec![Part::text(text)]).reply(questions, false);
-    assert_eq!(reply(&[&form()]), Reply::Decisions(vec![values(json!({"repo": "r1"}))]));
+    assert_eq!(reply(&[&form()]), bound(&[&form()], [values(json!({"repo": "r1"}))]));
     assert!(
         matches!(reply(&[&form(), &approval()]), Reply::Unclear(_)),
         "it is not clear which one is meant"
@@ -270,34 +291,136 @@ fn a_field_that_is_typed_into_the_template_of_a_client_fills_the_one_form_that_w
 #[test]
 fn a_question_in_words_is_answered_by_any_message_to_its_task() {
     let field = FormField { field_name: ANSWER_FIELD.to_owned(), ..FormField::default() };
-    let asked = Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() };
+    let asked = identified("asked", Form { fields: vec![field], ..form() });
     let request = || read(vec![Part::text("by user: a@b.c\n\nthe blue one: it fits")]);
-    let Reply::Decisions(decisions) = request().reply(&[&asked], true) else { panic!() };
-    assert_eq!(decisions, [Decision::Submit { values: object(json!({"answer": "the blue one: it fits"})) }]);
+    let answer = values(json!({"answer": "the blue one: it fits"}));
+    assert_eq!(request().reply(&[&asked], true), bound(&[&asked], [answer]));
     assert!(matches!(request().reply(&[&asked], false), Reply::Message(_)), "it may be the next question");
 }
 
+/// Before, a plain yes approved whatever waited, and other words to the waiting task started a new run.
 #[test]
-fn a_plain_yes_or_no_answers_an_approval_and_nothing_else() {
-    let reject = || Decision::Reject { message: "User rejected the request".to_owned() };
+fn a_text_decides_a_call_only_with_its_code() {
+    let reject = |why: &str| Decision::Reject { message: why.to_owned() };
+    let plain = || reject("User rejected the request");
+    let [approve, deny] = ["approve", "reject"].map(|word| approval().choice(word));
+    let other = closing().choice("approve");
     let cases = [
-        ("yes", Some(Decision::Approve)),
-        ("by user: a@b.c\n\nApprove!", Some(Decision::Approve)),
-        ("by user: a@b.c\n\ndecision: approve", Some(Decision::Approve)),
-        (" No. ", Some(reject())),
-        ("yes, but only the first", None),
-        ("not yet", None),
+        (approve.clone(), Some(Decision::Approve)),
+        (format!("by user: a@b.c\n\n`{approve}`!"), Some(Decision::Approve)),
+        (format!("by user: a@b.c\n\ndecision: {approve}"), Some(Decision::Approve)),
+        (format!("You are asked in Slack.\n{approve}\nAnswer in Markdown."), Some(Decision::Approve)),
+        (format!(" {deny}. "), Some(plain())),
+        (format!("{deny}: wrong title"), Some(reject("wrong title"))),
+        (format!("{approve}\n{deny}"), None),
+        (format!("{approve}: but only once"), None),
+        (format!("> {approve}"), None),
+        (format!("do not {approve}"), None),
+        (other, None),
+        ("approve 0000".to_owned(), None),
+        ("yes".to_owned(), None),
+        ("ok!".to_owned(), None),
+        ("decision: approve".to_owned(), None),
+        ("yes please do it".to_owned(), None),
+        ("no: wrong title".to_owned(), None),
+        ("maybe".to_owned(), None),
     ];
     for (text, expected) in cases {
-        let decision = match read(vec![Part::text(text)]).reply(&[&approval()], false) {
-            Reply::Decisions(decisions) => decisions.into_iter().next(),
-            Reply::Message(_) | Reply::Unclear(_) => None,
-        };
-        assert_eq!(decision, expected, "{text}");
+        let reply = read(vec![Part::text(&text)]).reply(&[&approval()], true);
+        match expected {
+            Some(decision) => assert_eq!(reply, bound(&[&approval()], [decision]), "{text}"),
+            None => assert!(matches!(reply, Reply::Unclear(_)), "{text}: {reply:?}"),
+        }
     }
-    let two = [&approval(), &approval()];
-    assert!(matches!(read(vec![Part::text("yes")]).reply(&two, true), Reply::Unclear(_)), "which one?");
+    for verdict in ["yes", "ok", "approve 0000", "no", "decision: approve"] {
+        let reply = read(vec![Part::text(verdict)]).reply(&[&approval()], false);
+        assert!(matches!(reply, Reply::Unclear(_)), "it is meant for the question: {verdict}");
+    }
+    assert!(matches!(read(vec![Part::text("maybe")]).reply(&[&approval()], false), Reply::Message(_)));
     assert!(matches!(read(vec![Part::text("yes")]).reply(&[&form()], false), Reply::Message(_)));
+}
+
+#[test]
+fn a_code_decides_its_call_among_several() {
+    let (delete, close) = (approval(), closing());
+    let reply = read(vec![Part::text(close.choice("approve"))]).reply(&[&delete, &close], true);
+    assert_eq!(reply, bound(&[&close], [Decision::Approve]));
+    assert!(matches!(read(vec![Part::text("yes")]).reply(&[&delete, &close], true), Reply::Unclear(_)));
+    let twins = [identified("same", approval()), identified("same", closing())];
+    let reply = read(vec![Part::text(twins[0].choice("approve"))]).reply(&[&twins[0], &twins[1]], true);
+    assert!(matches!(reply, Reply::Unclear(_)), "a code that two calls have decides neither");
+}
+
+#[test]
+fn a_decision_that_names_an_interaction_is_about_it_and_no_other() {
+    let (delete, close) = (approval(), closing());
+    let named =
+        |kind: &str, call: &Form| json!({"type": kind, "interaction_id": call.id, "digest": call.digest});
+    let both = [&delete, &close];
+    assert_eq!(decided(&json!([named("approve", &close)]), &both), bound(&[&close], [Decision::Approve]));
+    assert_eq!(
+        decided(&json!([named("approve", &close), named("reject", &delete)]), &both),
+        bound(&[&close, &delete], [Decision::Approve, reject("User rejected the request")])
+    );
+    let changed = Form { digest: "another".to_owned(), ..delete.clone() };
+    let nameless = Form { digest: String::new(), ..delete.clone() };
+    for misfit in [
+        json!([named("approve", &closing())]),
+        json!([named("approve", &changed)]),
+        json!([named("approve", &nameless)]),
+        json!([{"type": "approve", "digest": delete.digest}]),
+        json!([named("approve", &delete), {"type": "approve"}]),
+    ] {
+        let reply = decided(&misfit, &[&delete]);
+        assert!(matches!(reply, Reply::Unclear(_)), "{misfit}: {reply:?}");
+    }
+}
+
+/// Upstream's web UI returns each field whole, with the value.
+#[test]
+fn the_fields_that_a_client_returns_name_their_interaction() {
+    let echoed = |form: &Form, values: &[(&str, String)]| {
+        let fields = form.fields.iter().zip(values).map(|(field, (_, value))| {
+            let mut field = serde_json::to_value(field).unwrap();
+            field["value"] = json!(value);
+            field
+        });
+        let fields: Vec<Value> = fields.collect();
+        let inputs: Map<String, Value> =
+            values.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
+        json!([{"type": "edit", "action_name": "CAIPEAgentResponse",
+            "args": {"args": {"metadata": {"input_fields": fields}, "user_inputs": inputs}}}])
+    };
+    let first = Form::joined(vec![approval(), closing()]);
+    let values = [("decision_1", approval().choice("approve")), ("decision_2", "reject".to_owned())];
+    let third = identified("third", Form::approval("delete_issue", json!({"id": 9})));
+    let expected = bound(&[&first], [Decision::Approve, reject("User rejected the request")]);
+    assert_eq!(decided(&echoed(&first, &values), &[&third, &first]), expected);
+    let reply = decided(&echoed(&first, &values), &[&third]);
+    assert!(matches!(reply, Reply::Unclear(_)), "a late answer decides no other call: {reply:?}");
+}
+
+/// Before, some of these ran the call with the arguments that the person had changed.
+#[test]
+fn an_edit_of_another_shape_is_refused_with_the_expected_one() {
+    for decision in [
+        json!({"type": "edit"}),
+        json!({"type": "edit", "arguments": {"id": 8}}),
+        json!({"type": "edit", "args": {"id": 8}}),
+        json!({"type": "edit", "edited_action": {"name": "delete_issue", "arguments": {"id": 8}}}),
+        json!({"type": "edit", "editedAction": {"name": "delete_issue", "args": {"id": 8}}}),
+        json!({"type": "approve", "arguments": {"id": 8}}),
+        json!({"type": "approve", "args": {"id": 8}}),
+        json!({"type": "accept", "edited_action": {"name": "delete_issue", "arguments": {"id": 8}}}),
+        json!({"type": "approve", "editedAction": {"name": "delete_issue", "args": {"id": 8}}}),
+    ] {
+        let resume = json!({"resume": {"decisions": [decision]}});
+        let fault = Request::read(&message(vec![Part::data(resume)])).unwrap_err();
+        assert!(
+            fault.contains("resume.decisions[0]") && fault.contains("edited_action"),
+            "{decision}: {fault}"
+        );
+    }
 }
 
 #[test]
@@ -326,10 +449,11 @@ fn the_answers_of_our_own_clients_are_read() {
     let data = json!({"user_input": true, "input_fields": [field]});
     let values = object(json!({"project": "B"}));
     let parts = caipe_view::Form::read(&data).unwrap().parts(&FormAnswer::Values(values.clone()));
-    let asked = Form { action: ASK_TOOL.to_owned(), ..Form::default() };
-    assert_eq!(read(parts).reply(&[&asked], true), Reply::Decisions(vec![Decision::Submit { values }]));
+    assert_eq!(read(parts).reply(&[&form()], true), bound(&[&form()], [Decision::Submit { values }]));
 
-    let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"id": 7}});
+    let approval = approval();
+    let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"id": 7},
+        "interaction_id": approval.id, "digest": approval.digest});
     let parts = caipe_view::Form::read(&data).unwrap().parts(&FormAnswer::Approve);
-    assert_eq!(read(parts).reply(&[&approval()], true), Reply::Decisions(vec![Decision::Approve]));
+    assert_eq!(read(parts).reply(&[&closing(), &approval], true), bound(&[&approval], [Decision::Approve]));
 }

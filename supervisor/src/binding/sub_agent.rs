@@ -75,7 +75,7 @@ impl SubAgent {
                 vec![self.send(id, &remaining, metadata, (false, false))]
             }
             EventKind::InputRequired { form } => {
-                answer::add_question(&mut self.question, answer::words(form));
+                answer::add_question(&mut self.question, answer::spelled_out(form));
                 vec![answer::form(&mut self.wire, form, None, source(&name))]
             }
             EventKind::DecisionRefused { reason } => {

@@ -199,7 +199,7 @@ fn a_question_is_the_same_form_as_the_supervisors_and_the_task_goes_on_after_it(
             "working|",
             "UserInputMetaData||false|false",
             "UserInputMetaData||false|false",
-            "input-required|May I?\n\nMay I?",
+            "input-required|May I?\n\nAnswer with `approve` or `reject`.\n\nMay I?\n\nAnswer with `approve` or `reject`.",
             "working|",
             "tool_notification_start|🔧 Jira: Calling tool: Write\n|false|false",
             "streaming_result|done|false|false",

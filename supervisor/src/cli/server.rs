@@ -169,6 +169,10 @@ impl Server {
         let (registry, given) = (self.registry.clone(), args.keep_days);
         let days = move || given.or(registry.settings().spec.retention_days).unwrap_or(KEEP_DAYS);
         tokio::spawn(stop::forget_old(self.store.clone(), days, self.shutdown.clone()));
+        if self.runs.serves_people() {
+            let (runs, shutdown) = (self.runs.clone(), self.shutdown.clone());
+            tokio::spawn(stop::reject_unanswered(runs, args.answer_hours, shutdown));
+        }
         if let Some(address) = args.metrics_address {
             self.serve_metrics(address)?;
         }

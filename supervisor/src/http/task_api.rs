@@ -8,10 +8,10 @@ use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
 use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscription};
 
-use super::auth::KEY_HOLDER;
+use super::auth::{AuthenticatedUser, KEY_HOLDER};
 use super::listing;
 use crate::binding::{self, ACTIVITY_EXTENSION};
-use crate::run::{RunError, Runs};
+use crate::run::{Caller, RunError, Runs};
 
 /// The header with the name of upstream's clients.
 const CLIENT_SOURCE: &str = "x-client-source";
@@ -68,7 +68,7 @@ impl Agent for TaskApi {
         if asked && message.extensions.iter().all(|uri| uri != ACTIVITY_EXTENSION) {
             message.extensions.push(ACTIVITY_EXTENSION.to_owned());
         }
-        let (log, after) = self.runs.send_for(caller(call), message).await?;
+        let (log, after) = self.runs.send_as(&sender(call), message).await?;
         Ok(Subscription { log, after }.into())
     }
 
@@ -112,6 +112,15 @@ impl Agent for TaskApi {
     }
 }
 
+/// The sender of a message, from its credential only.
+fn sender(call: &CallContext) -> Caller {
+    Caller {
+        owner: caller(call).map(str::to_owned),
+        principal: call.principal.as_ref().map(|principal| principal.as_str().to_owned()),
+        user: call.extensions.get::<AuthenticatedUser>().map(|user| user.0.clone()),
+    }
+}
+
 /// The name of the caller, if callers are distinguished. Holders of the shared key are not: their tasks are
 /// the same with it and without.
 fn caller(call: &CallContext) -> Option<&str> {
@@ -133,6 +142,7 @@ impl From<RunError> for A2aError {
                 Some((field, reason)) => Self::invalid(field, reason),
                 None => Self::invalid("message", reason),
             },
+            RunError::NothingWaits => Self::invalid("message.parts", error.to_string()),
             RunError::Busy => Self::Internal(error.to_string()),
             RunError::Store(error) => {
                 tracing::error!(%error, "a request fails because of the store");

@@ -246,7 +246,11 @@ impl Call<'_> {
     fn question(&self, reader: &mut Reader, question: Option<&str>) -> caipe_engine::Form {
         let name = self.backend.target.name.as_str();
         let forms = reader.forms();
-        if forms.is_empty() { form::in_words(name, question) } else { one_form(name, forms) }
+        match question {
+            _ if !forms.is_empty() => one_form(name, forms),
+            None => form::in_words(name, None),
+            Some(_) => one_form(name, vec![form::in_words(name, question)]),
+        }
     }
 
     /// Stops the followed task. If its id is not known yet, stops it once the agent names it.

@@ -453,7 +453,7 @@ async fn an_answer_that_did_not_arrive_is_asked_for_again() {
     let resume = Resume { answered: Some(answered), ..remote(RemotePlace::default()) };
     let updates = run(&test_agent.backend(), Some(resume)).await;
     let Some(DelegateUpdate::Asks { form }) = updates.last() else { panic!("{updates:?}") };
-    assert_eq!(form.description, "Really?");
+    assert_eq!(form.description, "The agent jira asks: Really?");
     let sent = test_agent.asked().into_iter().find(|asked| asked.method == "SendStreamingMessage").unwrap();
     assert_eq!(sent.params["message"]["taskId"], "t");
 }

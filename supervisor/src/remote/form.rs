@@ -1,12 +1,15 @@
 //! The questions of an agent as forms, and the answers to them. Pure.
 
 use caipe_a2a::model::{Artifact, Part};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, BoundDecision, Decision, Form, FormField};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 /// Most fields that a form may have.
 const MOST_FIELDS: usize = 200;
+
+/// Most bytes of the id of an interaction.
+const MOST_ID_BYTES: usize = 4096;
 
 /// The form on the wire. Upstream omits many members or sends `null`.
 #[derive(Deserialize)]
@@ -17,6 +20,8 @@ struct Wire {
     response: Option<String>,
     action_name: Option<String>,
     arguments: Option<Value>,
+    interaction_id: Option<String>,
+    digest: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -30,6 +35,14 @@ struct Field {
     default_value: Option<Value>,
     required: Option<bool>,
     value: Option<Value>,
+    interaction_id: Option<String>,
+    digest: Option<String>,
+}
+
+/// The id of an interaction and its digest, if the agent gives both.
+fn identity(id: Option<String>, digest: Option<String>) -> (String, String) {
+    let given = |text: &String| !text.is_empty() && text.len() <= MOST_ID_BYTES;
+    id.filter(given).zip(digest.filter(given)).unwrap_or_default()
 }
 
 /// The form in an artifact, if it contains one.
@@ -40,7 +53,10 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
     let wire: Wire = is_form.then(|| Deserialize::deserialize(data).ok())??;
     let description =
         [wire.response, wire.input_description].into_iter().flatten().find(|text| !text.is_empty());
+    let (id, digest) = identity(wire.interaction_id, wire.digest);
     Some(Form {
+        id,
+        digest,
         action: wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_TOOL.to_owned()),
         arguments: wire.arguments.unwrap_or_default(),
         title: wire.input_title.unwrap_or_default(),
@@ -50,7 +66,10 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
 }
 
 fn field(field: Field) -> Option<FormField> {
+    let (interaction_id, digest) = identity(field.interaction_id, field.digest);
     Some(FormField {
+        interaction_id,
+        digest,
         field_name: field.name.filter(|name| !name.is_empty())?,
         field_description: field.description.unwrap_or_default(),
         field_values: field.values.map(|values| values.iter().map(in_text).collect()),
@@ -89,12 +108,14 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
         return vec![Part::text(answer)];
     }
     let calls = form.calls();
-    // Sends every decision, even surplus ones: the agent then repeats its question.
-    let (words, data): (Vec<String>, Vec<Value>) = decisions
+    // Sends every decision, even surplus ones: the agent then repeats its question. They are about no call of the form.
+    let is_whole = decisions.len() == calls.len();
+    let (words, data): (Vec<String>, Vec<Vec<Value>>) = decisions
         .iter()
         .enumerate()
-        .map(|(at, decision)| decided(calls.get(at).unwrap_or(form), decision))
+        .map(|(at, decision)| decided(calls.get(at).unwrap_or(form), decision, is_whole))
         .unzip();
+    let data = data.concat();
     let words = if words.windows(2).all(|pair| pair[0] == pair[1]) {
         words.into_iter().next().unwrap_or_default()
     } else {
@@ -104,10 +125,10 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
     vec![Part::text(words), Part::data(json!({"resume": {"decisions": data}}))]
 }
 
-/// One decision as text and as data.
-fn decided(call: &Form, decision: &Decision) -> (String, Value) {
+/// One decision as text, and as data for each question that the call joins.
+fn decided(call: &Form, decision: &Decision, is_named: bool) -> (String, Vec<Value>) {
     let action = &call.action;
-    match decision {
+    let (words, data) = match decision {
         Decision::Approve => ("yes".to_owned(), json!({"type": "approve", "action_name": action})),
         Decision::Submit { values } | Decision::Edit { arguments: values } => {
             (lines(values), edit(call, values))
@@ -115,7 +136,15 @@ fn decided(call: &Form, decision: &Decision) -> (String, Value) {
         Decision::Reject { message } => {
             (message.clone(), json!({"type": "reject", "action_name": action, "message": message}))
         }
-    }
+    };
+    let named = |bound: BoundDecision| {
+        let mut data = data.clone();
+        if is_named && !bound.interaction.is_empty() {
+            (data["interaction_id"], data["digest"]) = (bound.interaction.into(), bound.digest.into());
+        }
+        data
+    };
+    (words, BoundDecision::about_each(call, decision).into_iter().map(named).collect())
 }
 
 /// An edit: the values of a form are `user_inputs`, those of a tool call are its arguments.

@@ -31,9 +31,10 @@ fn our_forms_and_upstreams_are_read() {
     let ours = of(&artifact(json!({
         "user_input": true, "input_title": "Approve delete?", "input_description": "The agent wants to call delete.",
         "input_fields": [], "response": "The agent wants to call delete.", "action_name": "delete",
-        "arguments": {"id": 7},
+        "arguments": {"id": 7}, "interaction_id": "i", "digest": "d",
     })));
     let ours = ours.unwrap();
+    assert_eq!((ours.id.as_str(), ours.digest.as_str()), ("i", "d"));
     assert_eq!((ours.action.as_str(), &ours.arguments), ("delete", &json!({"id": 7})));
     assert_eq!(ours.description, "The agent wants to call delete.");
 
@@ -72,9 +73,10 @@ fn a_question_in_words_is_answered_in_words() {
 
 #[test]
 fn a_decision_goes_back_as_this_program_reads_it() {
-    let approval = Form { action: "delete".to_owned(), arguments: json!({"id": 7}), ..Form::default() };
+    let identified = Form { id: "i".to_owned(), digest: "d".to_owned(), ..Form::default() };
+    let approval = Form { action: "delete".to_owned(), arguments: json!({"id": 7}), ..identified.clone() };
     let field = FormField { field_name: "branch".to_owned(), ..FormField::default() };
-    let form = Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() };
+    let form = Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..identified };
     let reject = Decision::Reject { message: "never on Friday".to_owned() };
     for (form, decision) in [
         (&approval, Decision::Approve),
@@ -89,7 +91,7 @@ fn a_decision_goes_back_as_this_program_reads_it() {
         let crate::binding::Reply::Decisions(read) = request.reply(&[form], true) else {
             panic!("{decision:?}")
         };
-        assert_eq!(read, [decision]);
+        assert_eq!(read, [BoundDecision::about(form, decision)]);
     }
 }
 
@@ -97,7 +99,10 @@ fn a_decision_goes_back_as_this_program_reads_it() {
 fn each_call_of_several_gets_its_own_decision() {
     let several = Form {
         action: "delete, close".to_owned(),
-        arguments: json!({"calls": [{"name": "delete"}, {"name": "close"}]}),
+        arguments: json!({"calls": [
+            {"name": "delete", "interaction_id": "1", "digest": "d1"},
+            {"name": "close", "interaction_id": "2", "digest": "d2"},
+        ]}),
         ..Form::default()
     };
     let decisions = vec![Decision::Approve, Decision::Reject { message: "keep it".to_owned() }];
@@ -105,15 +110,13 @@ fn each_call_of_several_gets_its_own_decision() {
     assert_eq!(
         data(&parts)["resume"]["decisions"],
         json!([
-            {"type": "approve", "action_name": "delete"},
-            {"type": "reject", "action_name": "close", "message": "keep it"},
+            {"type": "approve", "action_name": "delete", "interaction_id": "1", "digest": "d1"},
+            {"type": "reject", "action_name": "close", "message": "keep it", "interaction_id": "2", "digest": "d2"},
         ])
     );
     let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
-    let forms = [
-        Form { action: "delete".to_owned(), ..Form::default() },
-        Form { action: "close".to_owned(), ..several },
-    ];
+    let forms: [Form; 2] = several.calls().try_into().unwrap();
     let reply = crate::binding::Request::read(&message).unwrap().reply(&forms.each_ref(), true);
-    assert_eq!(reply, crate::binding::Reply::Decisions(decisions), "the agent there reads the same");
+    let bound = Answered { form: several, decisions }.bound().unwrap();
+    assert_eq!(reply, crate::binding::Reply::Decisions(bound), "the agent there reads the same");
 }

@@ -41,6 +41,7 @@ use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent
 pub(crate) use form::in_words;
 pub(crate) use probe::UNGUARDED;
 pub use probe::{ProbeError, ProbeReport};
+pub(crate) use request::conversation;
 pub use target::RemoteTarget;
 pub(crate) use target::{NO_ADDRESS, displayed_url, remote_target};
 pub use task_status::RemoteTaskStatus;

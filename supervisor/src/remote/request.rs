@@ -37,6 +37,11 @@ impl Ids {
     }
 }
 
+/// The conversation of a delegation, the same in either placement.
+pub(crate) fn conversation(delegation: &Delegation) -> String {
+    Ids::of(delegation).context
+}
+
 fn memory(context: &str, user: Option<&str>, agent: &AgentName) -> Uuid {
     let user = user.map(|user| user.trim().to_lowercase()).unwrap_or_default();
     id(&[context.as_bytes(), user.as_bytes(), agent.as_str().as_bytes()])

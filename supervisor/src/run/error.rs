@@ -24,6 +24,11 @@ pub enum RunError {
     /// The message names a task of another conversation.
     #[error("message.contextId: task {task} belongs to another context")]
     ContextMismatch { task: String },
+    /// The message answers, but no question waits in its context.
+    #[error(
+        "no question waits in this context, so nothing was decided; it was answered before, or the next question was not asked yet"
+    )]
+    NothingWaits,
     /// Too many runs are active.
     #[error("{MOST_RUNS} runs are under way already; try again later")]
     Busy,

@@ -12,39 +12,44 @@ use serde_json::Value;
 use uuid::Uuid;
 
 use super::active_tasks::Handle;
+use super::caller::Caller;
 use super::error::{MOST_RUNS, RunError};
 use super::event_log::{TaskEventLog, now, wire_log};
 use super::service::Runs;
 use super::start::RunTrigger;
-use crate::binding::{self, Request};
+use crate::binding::{self, Reply, Request};
 use crate::metrics::metrics;
 
 /// The namespace of the ids of tasks.
 const TASK_IDS: Uuid = Uuid::from_u128(0x4c0e_8a77_13d5_5b0f_9f4e_6d1b_2c83_a590);
 
+/// The tasks of a context among which a copy of a message is found: the newest.
+const NEWEST_TASKS: usize = 50;
+
 impl Runs {
-    /// Starts a task with a message, or continues the one that it names. Returns the task's log and the number of the
-    /// last event that the sender has seen.
+    /// Starts a task with a message, or continues the one that it names or answers. Returns the task's log and the number of
+    /// the last event that the sender has seen.
     pub async fn send(self: &Arc<Self>, message: Message) -> Result<(Arc<TaskLog>, u64), RunError> {
-        self.send_for(None, message).await
+        self.send_as(&Caller::default(), message).await
     }
 
     /// As [`Runs::send`], for an authenticated caller: it owns the new task, and must own the task or context that the
     /// message names.
-    pub async fn send_for(
+    pub async fn send_as(
         self: &Arc<Self>,
-        owner: Option<&str>,
+        caller: &Caller,
         mut message: Message,
     ) -> Result<(Arc<TaskLog>, u64), RunError> {
         self.presentation.place(&mut message);
+        caller.mark(&mut message);
         let request = Request::read(&message).map_err(RunError::Invalid)?;
+        let owner = caller.owner.as_deref();
         if let Some(task) = message.task_id.clone() {
             self.admit(owner, &task).await?;
             return self.continue_task(&task, message, request).await;
         }
-        if let (Some(owner), Some(context)) = (owner, &message.context_id) {
-            self.admit_to_context(owner, context).await?;
-        }
+        let admit = |context: &String| self.conversations.admit(context, owner).ok_or_else(foreign_context);
+        let _admission = message.context_id.as_ref().map(admit).transpose()?;
         let mut id = task_id(owner, &message);
         if let Some(known) = &id
             && let Some(started) = self.store.task(known).await?
@@ -55,7 +60,42 @@ impl Runs {
             // Some clients reuse ids: another content is another message.
             id = None;
         }
-        self.begin(owner, message, request, id).await.map(|log| (log, 0))
+        match self.in_context(owner, &message, &request).await? {
+            Some(ContextTask::Received(task)) => self.follow(&task).await,
+            Some(ContextTask::Answered(task)) => {
+                // Another answer came first.
+                let late = |error| match error {
+                    RunError::NotOpen { .. } => RunError::NothingWaits,
+                    other => other,
+                };
+                self.continue_task(&task, message, request).await.map_err(late)
+            }
+            None if request.is_decision() => Err(RunError::NothingWaits),
+            None => self.begin(owner, message, request, id).await.map(|log| (log, 0)),
+        }
+    }
+
+    /// The task of the message's context that has received the message before, or that waits for it.
+    async fn in_context(
+        &self,
+        owner: Option<&str>,
+        message: &Message,
+        request: &Request,
+    ) -> Result<Option<ContextTask>, RunError> {
+        let Some(context) = &message.context_id else { return Ok(None) };
+        let filter =
+            TaskFilter { context: Some(context.clone()), limit: NEWEST_TASKS, ..TaskFilter::default() };
+        let tasks = self.store.tasks(&filter).await?;
+        admit_to_context(owner, &tasks)?;
+        if let Some(known) = tasks.iter().find(|task| has_received(task, message, request)) {
+            return Ok(Some(ContextTask::Received(known.id.clone())));
+        }
+        let waiting = tasks.into_iter().find(|task| task.phase == TaskPhase::InputRequired);
+        let Some(waiting) = waiting else { return Ok(None) };
+        let (state, _) = self.conversations.load(context, &self.supervisor.get().name).await?;
+        let reply = request.clone().reply(&state.questions(), false);
+        let answers = request.is_decision() || !matches!(reply, Reply::Message(_));
+        Ok(answers.then_some(ContextTask::Answered(waiting.id)))
     }
 
     /// Reports a task of another caller as unknown. Without a caller's name every task is accessible.
@@ -65,17 +105,6 @@ impl Runs {
             return Ok(());
         }
         Err(RunError::UnknownTask(id.to_owned()))
-    }
-
-    /// Rejects a context of another caller, because the model would read its messages.
-    async fn admit_to_context(&self, caller: &str, context: &str) -> Result<(), RunError> {
-        let filter = TaskFilter { context: Some(context.to_owned()), limit: 1, ..TaskFilter::default() };
-        match self.store.tasks(&filter).await?.first() {
-            Some(record) if record.owner.as_deref() != Some(caller) => Err(RunError::Invalid(
-                "message.contextId: this context cannot be used; leave it out, or choose another".to_owned(),
-            )),
-            _ => Ok(()),
-        }
     }
 
     async fn begin(
@@ -185,6 +214,27 @@ impl Runs {
         let seen = log.last_seq();
         Ok((log, seen))
     }
+}
+
+/// What a message that names only its context is for one of the tasks there.
+enum ContextTask {
+    /// The task has received a copy of the message before.
+    Received(String),
+    /// The message answers the question of the task.
+    Answered(String),
+}
+
+/// Rejects a context of another caller, because the model would read its messages.
+fn admit_to_context(caller: Option<&str>, tasks: &[TaskRecord]) -> Result<(), RunError> {
+    match (caller, tasks.first()) {
+        (Some(caller), Some(record)) if record.owner.as_deref() != Some(caller) => Err(foreign_context()),
+        _ => Ok(()),
+    }
+}
+
+fn foreign_context() -> RunError {
+    let reason = "message.contextId: this context cannot be used; leave it out, or choose another";
+    RunError::Invalid(reason.to_owned())
 }
 
 /// The id of the task that a message starts, the same for each copy of the message.

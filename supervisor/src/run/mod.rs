@@ -2,6 +2,7 @@
 
 mod active_tasks;
 mod asking_agents;
+mod caller;
 mod conversations;
 mod driver;
 mod effects;
@@ -15,6 +16,7 @@ mod recovery;
 mod service;
 mod start;
 
+pub use caller::Caller;
 pub use driver::{Batch, Driver, Sink, SinkError};
 pub use error::RunError;
 pub use service::{LOG_MEMORY, Runs};

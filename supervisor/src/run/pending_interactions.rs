@@ -1,12 +1,15 @@
 //! The tasks that wait for a person, and the agents that ask in them.
 
 use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 
 use caipe_engine::{AgentName, CallKind, CallStatus, RunState};
 use caipe_store::{TaskFilter, TaskPhase};
+use jiff::Timestamp;
 
 use super::error::RunError;
 use super::service::Runs;
+use super::start::RunTrigger;
 
 /// The most waiting tasks that are attributed to agents.
 const MOST: usize = 500;
@@ -18,6 +21,28 @@ impl Runs {
     /// When the store cannot be read.
     pub async fn pending_interactions(&self) -> Result<u64, RunError> {
         Ok(self.store.count_tasks(&TaskFilter { phases: waiting(), ..TaskFilter::default() }).await?)
+    }
+
+    /// Rejects the questions that were asked before this time and that nobody has answered, and continues their tasks. Returns
+    /// how many tasks there are.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    pub async fn reject_unanswered(self: &Arc<Self>, before: Timestamp) -> Result<usize, RunError> {
+        let filter = TaskFilter { phases: waiting(), ..TaskFilter::default() };
+        let mut rejected = 0;
+        for task in self.store.tasks(&filter).await?.into_iter().filter(|task| task.updated < before) {
+            // Otherwise an answer or a cancellation has just come.
+            let Ok(lease) = self.active_tasks.lease(&task.id) else { continue };
+            let Ok((event_log, turn)) = self.take_over(&task.id, &task.context, lease).await else {
+                continue;
+            };
+            if event_log.phase() == TaskPhase::InputRequired && event_log.record().updated < before {
+                rejected += 1;
+                self.spawn(event_log, turn, RunTrigger::Expire);
+            }
+        }
+        Ok(rejected)
     }
 
     /// The waiting tasks by the agent that asks. Such an agent still has work.

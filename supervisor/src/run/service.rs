@@ -82,6 +82,11 @@ impl Runs {
         })
     }
 
+    /// Whether the questions are those of a supervisor. The supervisor of a remote agent decides when its questions expire.
+    pub const fn serves_people(&self) -> bool {
+        matches!(self.presentation, Presentation::Supervisor { .. })
+    }
+
     /// Sends push notifications of all tasks that start from now on.
     pub fn push_with(&self, pushes: Arc<Pushes>) {
         // The first one stays.
@@ -308,6 +313,7 @@ impl Runs {
         begin: RunTrigger,
     ) -> Result<(RunState, RunStart), StoreError> {
         let mut state = RunState::new(agent.name.clone());
+        event_log.context().clone_into(&mut state.scope);
         if !matches!(begin, RunTrigger::First(_)) {
             let (loaded, saved) = self.conversations.load(event_log.context(), &agent.name).await?;
             state = loaded;

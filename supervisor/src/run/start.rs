@@ -2,9 +2,16 @@
 
 use std::sync::Arc;
 
-use caipe_engine::{Abilities, Input, Outcome, Phase, RunState};
+use caipe_engine::{Abilities, BoundDecision, Decision, Form, Input, Outcome, Phase, RunState};
 
 use crate::binding::{Reply, Request};
+
+/// Why a decision that starts a task decides nothing.
+const TOO_EARLY: &str = "nothing was decided, because no question waited when this message arrived; read the question that waits now, \
+                         and answer it";
+
+/// The message to the model for a question that expires.
+const EXPIRED: &str = "Rejected, because nobody answered in time.";
 
 #[derive(Debug)]
 pub(super) enum RunTrigger {
@@ -20,6 +27,8 @@ pub(super) enum RunTrigger {
     RecoverAnswer(Request),
     /// The task is canceled.
     Cancel,
+    /// Nobody has answered the task in time.
+    Expire,
 }
 
 #[derive(Debug, PartialEq)]
@@ -38,29 +47,43 @@ impl RunTrigger {
             | Self::Request(request)
             | Self::Answer(request)
             | Self::RecoverAnswer(request) => request.user.clone(),
-            Self::Recover | Self::Cancel => None,
+            Self::Recover | Self::Cancel | Self::Expire => None,
         }
     }
 
     /// How the run starts in this state. The engine ignores an input that does not fit its phase, so a run that started with
     /// one would never end.
     pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> RunStart {
-        let message = |request: Request, addressed| match request.reply(&state.questions(), addressed) {
-            Reply::Decisions(decisions) => RunStart::Run(Input::Decided { decisions }.into()),
-            Reply::Unclear(reason) => RunStart::Run(Input::Undecided { reason }.into()),
-            Reply::Message(message) if message.plain_text().trim().is_empty() => {
-                failed("there is no open question in this conversation; say in a text part what you want")
+        let message = |message: caipe_model::Message| {
+            if message.plain_text().trim().is_empty() {
+                return failed(
+                    "there is no open question in this conversation; say in a text part what you want",
+                );
             }
-            Reply::Message(message) => {
-                RunStart::Run(Input::Message { message: Arc::new(message), abilities: abilities() }.into())
-            }
+            RunStart::Run(Input::Message { message: Arc::new(message), abilities: abilities() }.into())
         };
         match (self, &state.phase) {
-            (Self::First(request) | Self::Request(request), _) => message(request, false),
+            // Answers continue the task that asks. This one came before the question was asked.
+            (Self::First(request) | Self::Request(request), _) if request.is_decision() => failed(TOO_EARLY),
+            (Self::First(request) | Self::Request(request), _) => {
+                match request.reply(&state.questions(), false) {
+                    Reply::Message(text) => message(text),
+                    Reply::Decisions(_) | Reply::Unclear(_) => failed(TOO_EARLY),
+                }
+            }
             // An answer that was stored before a crash is not lost.
-            (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => message(request, true),
+            (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => {
+                match request.reply(&state.questions(), true) {
+                    Reply::Decisions(decisions) => RunStart::Run(Input::Decided { decisions }.into()),
+                    Reply::Unclear(reason) => RunStart::Run(Input::Undecided { reason }.into()),
+                    Reply::Message(text) => message(text),
+                }
+            }
+            (Self::Expire, Phase::Waiting) => RunStart::Run(rejection(state).into()),
             // Another message has answered the question or abandoned it.
-            (Self::Answer(_), _) | (Self::Cancel, Phase::Idle) => RunStart::End(Outcome::Canceled),
+            (Self::Answer(_) | Self::Expire, _) | (Self::Cancel, Phase::Idle) => {
+                RunStart::End(Outcome::Canceled)
+            }
             (Self::Recover | Self::RecoverAnswer(_), Phase::Model { .. } | Phase::Calls) => {
                 RunStart::Run(Input::Recovered.into())
             }
@@ -72,6 +95,13 @@ impl RunTrigger {
     }
 }
 
+/// Rejects all calls that wait.
+fn rejection(state: &RunState) -> Input {
+    let calls = state.questions().into_iter().flat_map(Form::calls);
+    let reject = |call: Form| BoundDecision::about(&call, Decision::Reject { message: EXPIRED.to_owned() });
+    Input::Decided { decisions: calls.map(reject).collect() }
+}
+
 fn failed(reason: &str) -> RunStart {
     RunStart::End(Outcome::Failed { reason: format!("Agent execution failed: {reason}") })
 }
@@ -79,3 +109,7 @@ fn failed(reason: &str) -> RunStart {
 #[cfg(test)]
 #[path = "start_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "start_properties.rs"]
+mod properties;

@@ -30,7 +30,7 @@ fn state(phase: &Phase) -> RunState {
         drop(decide(&mut state, Input::Message { message, abilities: Abilities::default() }));
     }
     if *phase == Phase::Waiting {
-        let form = Form { action: ASK_TOOL.to_owned(), ..Form::default() };
+        let form = Form { id: "i".to_owned(), action: ASK_TOOL.to_owned(), ..Form::default() };
         state.calls.push(PendingCall {
             id: "f".to_owned(),
             name: ASK_TOOL.to_owned(),
@@ -48,7 +48,11 @@ fn outcome(begin: RunTrigger, phase: &Phase) -> &'static str {
     match begin.start(&state(phase), Abilities::default) {
         RunStart::Run(input) => match *input {
             Input::Message { .. } => "message",
-            Input::Decided { decisions } if decisions == [Decision::Approve] => "decided",
+            Input::Decided { decisions } if decisions[0].decision == Decision::Approve => "decided",
+            Input::Decided { decisions } if matches!(decisions[0].decision, Decision::Reject { .. }) => {
+                "rejected"
+            }
+            Input::Undecided { .. } => "undecided",
             Input::Recovered => "recovered",
             Input::Cancel => "cancel",
             other => panic!("{other:?}"),
@@ -66,22 +70,24 @@ fn each_reason_fits_the_phase_or_ends_the_task() {
         (RunTrigger::First(text()), Phase::Idle, "message"),
         (RunTrigger::Request(text()), Phase::Idle, "message"),
         (RunTrigger::Request(text()), Phase::Waiting, "message"),
-        (RunTrigger::Request(decision()), Phase::Waiting, "decided"),
+        (RunTrigger::Request(decision()), Phase::Waiting, "end failed"),
         (RunTrigger::Request(decision()), Phase::Idle, "end failed"),
         (RunTrigger::Answer(decision()), Phase::Waiting, "decided"),
-        (RunTrigger::Answer(text()), Phase::Waiting, "message"),
+        (RunTrigger::Answer(text()), Phase::Waiting, "undecided"),
         (RunTrigger::Answer(decision()), Phase::Idle, "end canceled"),
         (RunTrigger::Answer(text()), Phase::Idle, "end canceled"),
         (RunTrigger::Recover, model(), "recovered"),
         (RunTrigger::Recover, Phase::Idle, "end failed"),
         (RunTrigger::Recover, Phase::Waiting, "end failed"),
         (RunTrigger::RecoverAnswer(decision()), Phase::Waiting, "decided"),
-        (RunTrigger::RecoverAnswer(text()), Phase::Waiting, "message"),
+        (RunTrigger::RecoverAnswer(text()), Phase::Waiting, "undecided"),
         (RunTrigger::RecoverAnswer(decision()), model(), "recovered"),
         (RunTrigger::RecoverAnswer(decision()), Phase::Idle, "end failed"),
         (RunTrigger::Cancel, model(), "cancel"),
         (RunTrigger::Cancel, Phase::Waiting, "cancel"),
         (RunTrigger::Cancel, Phase::Idle, "end canceled"),
+        (RunTrigger::Expire, Phase::Waiting, "rejected"),
+        (RunTrigger::Expire, Phase::Idle, "end canceled"),
     ];
     for (begin, phase, expected) in cases {
         let name = format!("{begin:?} in {phase:?}");

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use caipe_a2a::model::{Event, Message, Part, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store};
-use caipe_supervisor::run::Runs;
+use caipe_supervisor::run::{Caller, Runs};
 use serde_json::{Value, json};
 
 use crate::repeats::send_copies;
 use crate::support::{
-    TestSetup, Tools, decisions, forms, last_state, message, read, read_after, texts, to_task,
+    TestSetup, Tools, caller, decisions, forms, last_state, message, read, read_after, texts, to_task,
 };
 
 /// The worker calls a tool that is free and one that is not, or two that are not.
@@ -57,6 +57,14 @@ fn setup(tools: &Tools) -> TestSetup {
 }
 
 impl Asked {
+    /// The value of a form's decision field that approves or rejects, with the call's code.
+    fn choice(&self, call: usize, word: &str) -> String {
+        let form = &forms(&self.events)[0];
+        let choices = form["input_fields"][call]["field_values"].as_array().unwrap();
+        let choice = choices.iter().filter_map(Value::as_str).find(|choice| choice.starts_with(word));
+        choice.unwrap().to_owned()
+    }
+
     /// Answers on the same task, and returns what then happens.
     async fn answer(&self, parts: Vec<Part>) -> Vec<Event> {
         let task = self.log.snapshot();
@@ -108,8 +116,13 @@ async fn changed_arguments_are_those_that_are_run() {
 
 #[tokio::test]
 async fn a_rejected_call_is_not_run_and_the_agent_reads_why() {
-    for answer in [decisions(&json!([{"type": "reject", "message": "never on Friday"}])), Part::text("no")] {
+    for by_text in [false, true] {
         let asked = asked("go", memory()).await;
+        let answer = if by_text {
+            Part::text(asked.choice(0, "reject"))
+        } else {
+            decisions(&json!([{"type": "reject", "message": "never on Friday"}]))
+        };
         let events = asked.answer(vec![answer]).await;
         assert_eq!(last_state(&events), TaskState::Completed);
         assert_eq!(called(&asked.tools), [ADDED]);
@@ -131,7 +144,8 @@ async fn every_call_of_an_agent_is_shown_and_decided() {
     let unclear = asked.answer(vec![Part::text("yes")]).await;
     assert_eq!(last_state(&unclear), TaskState::InputRequired, "one word is no decision about two calls");
     assert_eq!(called(&asked.tools).len(), 0);
-    let events = asked.answer(vec![Part::text("decision_1: approve\ndecision_2: approve")]).await;
+    let both = [0, 1].map(|call| asked.choice(call, "approve")).join("\n");
+    let events = asked.answer(vec![Part::text(both)]).await;
     assert_eq!(called(&asked.tools).len(), 2);
     assert_eq!(texts(&events, "final_result"), ["helper said first;second;"]);
 }
@@ -166,10 +180,7 @@ async fn decisions_that_do_not_fit_run_nothing_and_can_be_given_again() {
         let events = asked.answer(vec![decisions(&misfit)]).await;
         assert_eq!(last_state(&events), TaskState::InputRequired, "{misfit}");
         assert_eq!(forms(&events), forms(&asked.events), "{misfit}");
-        assert!(
-            texts(&events, "streaming_result").concat().contains("The decision was not applied."),
-            "{misfit}"
-        );
+        assert!(texts(&events, "streaming_result").concat().contains("Nothing was decided"), "{misfit}");
     }
     assert_eq!(called(&asked.tools), [ADDED]);
     let ui = json!([{"type": "edit", "action_name": "CAIPEAgentResponse",
@@ -192,6 +203,39 @@ async fn copies_of_an_approval_are_one_decision() {
     read_after(&log, seen).await;
     assert_eq!(log.state(), TaskState::InputRequired, "the second call waits");
     assert_eq!(called(&asked.tools), [r#"{"text":"first"}"#]);
+}
+
+/// Before, the second approval waited behind the first in the queue of the conversation, and then approved the next call.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_second_click_approves_nothing_that_was_not_shown() {
+    for by_task in [true, false] {
+        for named in [true, false] {
+            let asked = asked("one by one", memory()).await;
+            let (task, form) = (asked.log.snapshot(), forms(&asked.events)[0].clone());
+            let mut approve = json!({"type": "approve", "action_name": "echo"});
+            if named {
+                approve["interaction_id"] = form["interaction_id"].clone();
+                approve["digest"] = form["digest"].clone();
+            }
+            let click = || {
+                let parts = vec![Part::text("approve"), decisions(&json!([approve]))];
+                to_task(by_task.then_some(task.id.as_str()), &task.context_id, parts)
+            };
+            // Both arrive before the second call was shown.
+            let clicks = futures::future::join(asked.runs.send(click()), asked.runs.send(click())).await;
+            for (log, seen) in [clicks.0, clicks.1].into_iter().flatten() {
+                read_after(&log, seen).await;
+            }
+            assert_eq!(called(&asked.tools), [r#"{"text":"first"}"#], "{by_task} {named}");
+            let log = asked.runs.log(&task.id).await.unwrap();
+            assert_eq!(log.state(), TaskState::InputRequired, "the second call waits");
+            if named {
+                let (log, seen) = asked.runs.send(click()).await.expect("it is shown again");
+                assert_eq!(last_state(&read_after(&log, seen).await), TaskState::InputRequired);
+                assert_eq!(called(&asked.tools), [r#"{"text":"first"}"#], "a late click");
+            }
+        }
+    }
 }
 
 #[tokio::test]
@@ -226,4 +270,33 @@ async fn an_approval_outlives_the_process_that_asked() {
     let events = read_after(&log, seen).await;
     assert_eq!(texts(&events, "final_result"), ["helper said 3;danger;"]);
     assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#]);
+}
+
+#[tokio::test]
+async fn the_history_names_who_decided() {
+    let asked = asked("go", memory()).await;
+    let task = asked.log.snapshot();
+    let approve = to_task(Some(&task.id), &task.context_id, vec![decisions(&json!([{"type": "approve"}]))]);
+    let (log, seen) =
+        asked.runs.send_as(&Caller { owner: None, ..caller("sub:ann") }, approve).await.unwrap();
+    read_after(&log, seen).await;
+    let history = log.snapshot().history;
+    let sender = |at: usize| history[at].metadata.as_ref()?.get("sent_by").cloned();
+    assert_eq!((sender(0), sender(1)), (None, Some(json!("sub:ann"))));
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_rejected_in_the_end() {
+    let asked = asked("go", memory()).await;
+    let task = asked.log.snapshot().id;
+    let now = jiff::Timestamp::now();
+    let early = now - jiff::SignedDuration::from_hours(1);
+    assert_eq!(asked.runs.reject_unanswered(early).await.unwrap(), 0, "there is time left");
+    let late = now + jiff::SignedDuration::from_hours(1);
+    assert_eq!(asked.runs.reject_unanswered(late).await.unwrap(), 1);
+    let events = read_after(&asked.runs.log(&task).await.unwrap(), asked.log.last_seq()).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert!(texts(&events, "final_result").concat().contains("nobody answered in time"), "{events:?}");
+    assert_eq!(called(&asked.tools), [ADDED]);
+    assert_eq!(asked.runs.reject_unanswered(late).await.unwrap(), 0, "once");
 }

@@ -9,7 +9,7 @@ use caipe_store::{Commit, MemoryStore, Store, TaskFilter, TaskPhase, TaskReply};
 use caipe_supervisor::http::TaskApi;
 use caipe_supervisor::run::{RunError, Runs};
 
-use crate::support::{TestSetup, last_state, message, read, read_after, to_task};
+use crate::support::{TestSetup, caller, last_state, message, read, read_after, to_task};
 
 /// Asks with a form, twice if told to, and says what came of it.
 const SCRIPT: &str = r#"
@@ -132,8 +132,9 @@ fn call(caller: Option<&str>) -> CallContext {
     }
 }
 
-async fn ask(runs: &Arc<Runs>, caller: Option<&str>, text: &str) -> Task {
-    let (log, _) = runs.send_for(caller, message(text, None)).await.unwrap();
+async fn ask(runs: &Arc<Runs>, name: Option<&str>, text: &str) -> Task {
+    let sender = name.map(caller).unwrap_or_default();
+    let (log, _) = runs.send_as(&sender, message(text, None)).await.unwrap();
     read(&log).await;
     log.snapshot()
 }

@@ -7,7 +7,7 @@ use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store};
 use caipe_supervisor::run::{RunError, Runs};
 
-use crate::support::{message, read, runs, texts};
+use crate::support::{caller, message, read, runs, texts};
 
 const COPIES: usize = 20;
 
@@ -62,10 +62,25 @@ async fn concurrent_copies_start_one_task() {
 #[tokio::test]
 async fn another_text_context_or_principal_is_another_task() {
     let runs = runs(Arc::new(MemoryStore::default()));
-    let (first, _) = runs.send_for(Some("ann"), hello(None)).await.unwrap();
+    let (first, _) = runs.send_as(&caller("ann"), hello(None)).await.unwrap();
     let bye = Message { message_id: "m".to_owned(), ..message("bye", None) };
     for (owner, message) in [("ann", bye), ("ann", hello(Some("c1"))), ("bob", hello(None))] {
-        let (other, _) = runs.send_for(Some(owner), message).await.unwrap();
+        let (other, _) = runs.send_as(&caller(owner), message).await.unwrap();
         assert_ne!(other.snapshot().id, first.snapshot().id);
+    }
+}
+
+/// Before, both began a task in the context, and the model read the messages of both.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_callers_that_claim_a_new_context_at_once_one_gets_it() {
+    for round in 0..50 {
+        let runs = runs(Arc::new(MemoryStore::default()));
+        let context = format!("c{round}");
+        let send = |name: &'static str| {
+            let (runs, message) = (runs.clone(), message("hi", Some(&context)));
+            tokio::spawn(async move { runs.send_as(&caller(name), message).await.is_ok() })
+        };
+        let (ann, bob) = futures::future::join(send("ann"), send("bob")).await;
+        assert!(ann.unwrap() ^ bob.unwrap(), "exactly one");
     }
 }

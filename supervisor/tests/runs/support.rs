@@ -20,7 +20,7 @@ use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
-use caipe_supervisor::run::{LOG_MEMORY, Runs};
+use caipe_supervisor::run::{Caller, LOG_MEMORY, Runs};
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -131,6 +131,11 @@ pub(crate) fn to_task(task: Option<&str>, context: &str, parts: Vec<Part>) -> Me
     message.task_id = task.map(str::to_owned);
     message.context_id = Some(context.to_owned());
     message
+}
+
+/// An authenticated caller, which owns its tasks.
+pub(crate) fn caller(name: &str) -> Caller {
+    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), user: None }
 }
 
 /// Decisions as clients send them.

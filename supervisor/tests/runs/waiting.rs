@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_a2a::model::{Part, TaskState};
+use caipe_a2a::model::{Message, Part, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, TaskPhase};
 use caipe_supervisor::run::{RunError, Runs};
@@ -64,23 +64,42 @@ async fn who_reads_a_waiting_task_gets_it_and_the_end_and_after_the_answer_the_r
     assert_eq!(last_state(&events), TaskState::Completed);
 }
 
+/// Before, the answer was a new task, and the task that asked became canceled.
 #[tokio::test]
-async fn the_web_uis_answer_is_a_new_task_that_continues_and_ends_the_old_one() {
+async fn the_web_uis_answer_names_the_context_only_and_continues_the_task() {
     let runs = setup();
     let (_, task, context) = asked(&runs, "create one").await;
     let args = json!({"args": {"metadata": {"input_fields": [{"field_name": "repo", "value": "r2"}]}, "user_inputs": {"repo": "r2"}}});
     let decision = json!([{"type": "edit", "action_name": "CAIPEAgentResponse", "args": args}]);
     let answer = to_task(None, &context, vec![Part::text("repo: r2"), decisions(&decision)]);
-    let (log, seen) = runs.send(answer).await.unwrap();
-    assert_eq!(seen, 0, "a task of its own");
-    let events = read(&log).await;
+    let (log, seen) = runs.send(answer.clone()).await.unwrap();
+    assert_eq!(log.snapshot().id, task);
+    let events = read_after(&log, seen).await;
     assert_eq!(last_state(&events), TaskState::Completed);
     assert_eq!(texts(&events, "final_result"), ["got USER_FORM_SUBMITTED\n  repo=r2\n  team=sre"]);
 
-    assert_eq!(runs.log(&task).await.unwrap().state(), TaskState::Canceled);
+    let (copy, _) = runs.send(answer).await.expect("a late copy acts no more");
+    assert_eq!((copy.snapshot().id, copy.state()), (task.clone(), TaskState::Completed));
     let late = to_task(Some(&task), &context, vec![Part::text("repo: r3")]);
     let refused = runs.send(late).await.unwrap_err();
-    assert!(matches!(refused, RunError::NotOpen { phase: TaskPhase::Canceled, .. }), "{refused}");
+    assert!(matches!(refused, RunError::NotOpen { phase: TaskPhase::Completed, .. }), "{refused}");
+    let late = to_task(None, &context, vec![decisions(&decision)]);
+    assert!(matches!(runs.send(late).await.unwrap_err(), RunError::NothingWaits));
+}
+
+#[tokio::test]
+async fn words_to_a_waiting_task_that_answer_nothing_show_the_question_again() {
+    let runs = setup();
+    let (_, task, context) = asked(&runs, "create one").await;
+    for text in ["yes please do it", "no: wrong title", "maybe"] {
+        let (log, seen) = runs.send(to_task(Some(&task), &context, vec![Part::text(text)])).await.unwrap();
+        let events = read_after(&log, seen).await;
+        assert_eq!(last_state(&events), TaskState::InputRequired, "{text}");
+        assert_eq!(forms(&events)[0]["input_fields"][0]["field_name"], "repo", "{text}");
+    }
+    let answer = to_task(Some(&task), &context, vec![Part::text("repo: r1")]);
+    let (log, seen) = runs.send(answer).await.unwrap();
+    assert_eq!(last_state(&read_after(&log, seen).await), TaskState::Completed);
 }
 
 #[tokio::test]
@@ -100,10 +119,13 @@ async fn a_decision_where_nothing_waits_says_so() {
     let (log, _) = runs.send(message("hello", None)).await.unwrap();
     read(&log).await;
     let context = log.snapshot().context_id;
-    let answer = to_task(None, &context, vec![decisions(&json!([{"type": "approve"}]))]);
-    let events = read(&runs.send(answer).await.unwrap().0).await;
-    assert_eq!(last_state(&events), TaskState::Failed);
-    assert!(format!("{events:?}").contains("no open question"), "{events:?}");
+    for context in [Some(context.as_str()), None] {
+        let approve = vec![decisions(&json!([{"type": "approve"}]))];
+        let answer = to_task(None, context.unwrap_or_default(), approve);
+        let answer = Message { context_id: context.map(str::to_owned), ..answer };
+        let refused = runs.send(answer).await.unwrap_err();
+        assert!(refused.to_string().contains("no question waits"), "{refused}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

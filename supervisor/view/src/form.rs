@@ -25,6 +25,8 @@ pub struct Form {
     /// The expected kind of answer.
     pub kind: FormKind,
     action: String,
+    /// The id of the interaction and its digest, which the answer repeats; empty if the agent gives none.
+    identity: Map<String, Value>,
 }
 
 /// The kind of answer that a question expects.
@@ -36,6 +38,8 @@ pub enum FormKind {
     Approval {
         /// The call's name and arguments, for people.
         call: String,
+        /// The text that approves the call.
+        approve: String,
     },
     /// Any text.
     Words,
@@ -94,13 +98,15 @@ impl Form {
         let fields = wire.input_fields.unwrap_or_default();
         let fields: Vec<Field> = fields.into_iter().take(MOST_FIELDS).filter_map(Field::read).collect();
         let kind = if action != ASK_ACTION && fields.iter().all(|field| field.name == DECISION_FIELD) {
-            FormKind::Approval { call: call(&action, wire.arguments.as_ref()) }
+            let choice = fields.first().and_then(|field| field.choices.first()).and_then(Value::as_str);
+            let approve = one_line(choice.unwrap_or("approve"));
+            FormKind::Approval { call: call(&action, wire.arguments.as_ref()), approve }
         } else if fields.is_empty() {
             FormKind::Words
         } else {
             FormKind::Fields(fields)
         };
-        Some(Self { title, description, kind, action })
+        Some(Self { title, description, kind, action, identity: identity(data) })
     }
 
     /// A question in words only.
@@ -110,6 +116,7 @@ impl Form {
             description: clean(question.trim()),
             kind: FormKind::Words,
             action: ASK_ACTION.to_owned(),
+            identity: Map::new(),
         }
     }
 
@@ -120,11 +127,11 @@ impl Form {
         match answer {
             FormAnswer::Words(text) => vec![Part::text(text.as_str())],
             FormAnswer::Approve => {
-                vec![Part::text("approve"), resume(&json!({"type": "approve", "action_name": action}))]
+                vec![Part::text("approve"), self.resume(json!({"type": "approve", "action_name": action}))]
             }
             FormAnswer::Reject(message) => vec![
                 Part::text(message.as_str()),
-                resume(&json!({"type": "reject", "action_name": action, "message": message})),
+                self.resume(json!({"type": "reject", "action_name": action, "message": message})),
             ],
             FormAnswer::Values(values) => {
                 let inputs = json!({
@@ -132,9 +139,17 @@ impl Form {
                     "user_inputs": values,
                 });
                 let decision = json!({"type": "edit", "action_name": action, "args": {"args": inputs}});
-                vec![Part::text(as_lines(values)), resume(&decision)]
+                vec![Part::text(as_lines(values)), self.resume(decision)]
             }
         }
+    }
+
+    /// The decision, about this interaction.
+    fn resume(&self, mut decision: Value) -> Part {
+        for (key, value) in &self.identity {
+            decision[key] = value.clone();
+        }
+        Part::data(json!({"resume": {"decisions": [decision]}}))
     }
 
     fn filled(&self, values: &Map<String, Value>) -> Vec<Map<String, Value>> {
@@ -191,8 +206,10 @@ fn as_lines(values: &Map<String, Value>) -> String {
     if lines.is_empty() { "Form submitted".to_owned() } else { lines.join("\n") }
 }
 
-fn resume(decision: &Value) -> Part {
-    Part::data(json!({"resume": {"decisions": [decision]}}))
+/// The members that identify the interaction.
+fn identity(data: &Value) -> Map<String, Value> {
+    let member = |key: &str| Some((key.to_owned(), data.get(key)?.clone()));
+    ["interaction_id", "digest"].into_iter().filter_map(member).collect()
 }
 
 #[cfg(test)]

@@ -48,13 +48,27 @@ fn what_is_no_form_is_none() {
 fn an_action_without_fields_wants_approval() {
     let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"key": "A-1"}, "input_fields": []});
     let form = Form::read(&data).unwrap();
-    assert_eq!(form.kind, FormKind::Approval { call: "delete_issue {\"key\":\"A-1\"}".to_owned() });
+    let call = "delete_issue {\"key\":\"A-1\"}".to_owned();
+    assert_eq!(form.kind, FormKind::Approval { call, approve: "approve".to_owned() });
     let parts = form.parts(&FormAnswer::Approve);
     let decision = json!({"resume": {"decisions": [{"type": "approve", "action_name": "delete_issue"}]}});
     assert_eq!(parts[1].as_data(), Some(&decision));
     let parts = form.parts(&FormAnswer::Reject("not now".to_owned()));
     let decision = json!({"resume": {"decisions": [{"type": "reject", "action_name": "delete_issue", "message": "not now"}]}});
     assert_eq!((parts[0].as_text(), parts[1].as_data()), (Some("not now"), Some(&decision)));
+}
+
+#[test]
+fn an_answer_repeats_the_id_and_the_digest_of_the_question() {
+    let data =
+        json!({"user_input": true, "action_name": "delete_issue", "interaction_id": "i", "digest": "d"});
+    let form = Form::read(&data).unwrap();
+    for answer in [FormAnswer::Approve, FormAnswer::Reject("no".to_owned())] {
+        let parts = form.parts(&answer);
+        let decision = parts[1].as_data().and_then(|data| data.pointer("/resume/decisions/0"));
+        let named = decision.map(|decision| (&decision["interaction_id"], &decision["digest"]));
+        assert_eq!(named, Some((&json!("i"), &json!("d"))), "{answer:?}");
+    }
 }
 
 #[test]

@@ -10,6 +10,8 @@ use caipe_tests::supervisor::{Setup, Supervisor, processes_with};
 use caipe_tests::tcp_proxy::Link;
 use serde_json::{Value, json};
 
+use crate::approval::decide;
+
 const PEOPLE: usize = 20;
 
 async fn runs_whole(supervisor: &Supervisor, epoch: u64) -> Result<()> {
@@ -288,8 +290,7 @@ async fn a_question_asked_before_a_move_is_answered_where_it_was_asked() -> Resu
         assert_eq!(asked.state(), "input-required", "{}", asked.outline());
         edit(&setup, |spec| spec["distributedAgents"] = names)?;
         until(&supervisor, "jira", placement, "Ready").await?;
-        let answer = Answer::new(supervisor.stream("yes", Some(asked.context())).await?.rest().await?);
-        let answer = supervisor.checked_after(&asked, answer)?;
+        let answer = decide(&supervisor, &asked, json!({"type": "approve"})).await?;
         assert_eq!(answer.result()?, "jira says: jira: write it", "{}", answer.outline());
     }
     Ok(())

@@ -62,19 +62,28 @@ async fn asked(client: &mut Client, system: &System, what: &str) -> Result<(View
 
 /// Checks that the question is text of the stream, with the call's arguments, and a form with the field `decision`.
 fn check_approval(view: &View, tool: &str, argument: &str) -> Result<()> {
-    for words in [tool, argument, "`approve`", "`reject`"] {
+    for words in [tool, argument, "`approve ", "`reject "] {
         ensure!(view.times(words) > 0, "no {words:?} in the question{}", view.outline());
     }
     let form = *view.forms().first().with_context(|| format!("no form{}", view.outline()))?;
     let field = &form["input_fields"][0];
     ensure!(field["field_name"] == "decision", "{}", view.outline());
-    ensure!(field["field_values"] == json!(["approve", "reject"]), "{}", view.outline());
+    ensure!(field["interaction_id"].is_string() && field["digest"].is_string(), "{}", view.outline());
+    let [approve, reject] = choices(view, 0)?;
+    ensure!(approve.starts_with("approve ") && reject.starts_with("reject "), "{}", view.outline());
     Ok(())
 }
 
-/// Checks that a new task continues the plan: its first event is the known plan, its notifications name steps of it.
+/// The values of a decision field: they approve and reject the call, with its code.
+fn choices(view: &View, call: usize) -> Result<[String; 2]> {
+    let form = *view.forms().first().with_context(|| format!("no form{}", view.outline()))?;
+    let choice = |at: usize| form["input_fields"][call]["field_values"][at].as_str().map(str::to_owned);
+    choice(0).zip(choice(1)).map(Into::into).with_context(|| view.outline())
+}
+
+/// Checks that the task continues with its plan: its first event is the known plan, its notifications name steps of it.
 fn check_resumed(before: &View, view: &View) -> Result<()> {
-    ensure!(view.task() != before.task() && view.context() == before.context(), "{}", view.outline());
+    ensure!(view.task() == before.task() && view.context() == before.context(), "{}", view.outline());
     let events: Vec<_> = view.events().map(|(name, _)| name).take(2).collect();
     ensure!(events == ["task", "plan"], "{events:?}{}", view.outline());
     let plan = view.all("plan").next().context("no plan")?;
@@ -102,8 +111,9 @@ async fn a_call_runs_once_with_its_own_arguments_when_the_web_ui_approves_it() -
             let (question, text) = asked(client, &system, "approved").await?;
             check_approval(&question, "note", &text)?;
             ensure!(notes.of(&text).is_empty(), "it ran before it was approved");
-            let reply = question.fill_in(&json!({"decision": "approve"}))?;
-            ensure!(reply["text"] == "decision: approve", "{reply}");
+            let [approve, _] = choices(&question, 0)?;
+            let reply = question.fill_in(&json!({"decision": approve}))?;
+            ensure!(reply["text"] == format!("decision: {approve}"), "{reply}");
             let view = client.ask(&system, reply).await?;
             ensure!(view.state() == "completed", "{}", view.outline());
             let expected = format!("jira says: noted jira: {text}");
@@ -122,10 +132,36 @@ async fn a_call_does_not_run_when_the_web_ui_rejects_it() -> Result<()> {
     for system in both(&guarded_agents(&["jira"], &notes.path())?, &["jira"]).await? {
         for client in &mut clients {
             let (question, text) = asked(client, &system, "rejected").await?;
-            let view = client.ask(&system, question.fill_in(&json!({"decision": "reject"}))?).await?;
+            let [_, reject] = choices(&question, 0)?;
+            let view = client.ask(&system, question.fill_in(&json!({"decision": reject}))?).await?;
             ensure!(view.state() == "completed", "{}", view.outline());
             ensure!(view.result().contains("rejected"), "{}", view.outline());
             ensure!(notes.of(&text).is_empty(), "{:?}{}", notes.of(&text), view.outline());
+        }
+    }
+    Ok(())
+}
+
+/// A code is a line of the template of the Slack bot; a plain word decides nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_runs_when_its_code_is_a_line_in_the_template_of_the_slack_bot() -> Result<()> {
+    let notes = Notes::new()?;
+    let mut clients = clients(slice::from_ref(&SLACK))?;
+    for system in both(&guarded_agents(&["jira"], &notes.path())?, &["jira"]).await? {
+        for client in &mut clients {
+            let (question, text) = asked(client, &system, "by code").await?;
+            for word in ["approve", "yes"] {
+                let again = client.ask(&system, question.say(word)).await?;
+                ensure!(again.state() == "input-required", "{}", again.outline());
+                ensure!(notes.of(&text).is_empty(), "{:?}{}", notes.of(&text), again.outline());
+            }
+            let [approve, _] = choices(&question, 0)?;
+            let template = format!(
+                "The user email is ada@example.com\n\nYou are asked in a Slack channel.\n\n{approve}\n\nStyle: be brief."
+            );
+            let view = client.ask(&system, question.say(&template)).await?;
+            ensure!(view.state() == "completed", "{}", view.outline());
+            ensure!(notes.of(&text).len() == 1, "{:?}{}", notes.of(&text), view.outline());
         }
     }
     Ok(())
@@ -171,20 +207,43 @@ async fn one_decision_for_the_calls_of_two_agents_runs_nothing_and_asks_again() 
             for agent in agents {
                 check_approval(&question, "note", &format!("{agent}: {text}"))?;
             }
-            let web_ui = question.fill_in(&json!({"decision": "approve"}))?;
-            for reply in [web_ui, question.decide("Form submitted", slice::from_ref(&approve))] {
-                let again = client.ask(&system, reply).await?;
-                ensure!(again.state() == "input-required", "{}", again.outline());
-                ensure!(notes.of(&text).is_empty(), "{:?}{}", notes.of(&text), again.outline());
-                for agent in agents {
-                    check_approval(&again, "note", &format!("{agent}: {text}"))?;
-                }
+            let reply = question.decide("Form submitted", slice::from_ref(&approve));
+            let again = client.ask(&system, reply).await?;
+            ensure!(again.state() == "input-required", "{}", again.outline());
+            ensure!(notes.of(&text).is_empty(), "{:?}{}", notes.of(&text), again.outline());
+            for agent in agents {
+                check_approval(&again, "note", &format!("{agent}: {text}"))?;
             }
             let view = client
                 .ask(&system, question.decide("Form submitted", &[approve, json!({"type": "reject"})]))
                 .await?;
             ensure!(view.state() == "completed", "{}", view.outline());
             ensure!(notes.of(&text) == [format!("jira: {text}")], "{:?}{}", notes.of(&text), view.outline());
+        }
+    }
+    Ok(())
+}
+
+/// The web UI returns the fields of one form, which name its call.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_web_ui_decides_the_call_of_one_of_two_agents_and_the_other_keeps_waiting() -> Result<()> {
+    let notes = Notes::new()?;
+    let agents = ["jira", "github"];
+    let mut clients = clients(slice::from_ref(&SLACK))?;
+    for system in both(&guarded_agents(&agents, &notes.path())?, &agents).await? {
+        for client in &mut clients {
+            let (question, text) = asked(client, &system, "singly").await?;
+            let shown = question.outline();
+            let reply = question.fill_in(&json!({"decision": "approve"}))?;
+            let again = client.ask(&system, reply.clone()).await?;
+            ensure!(again.state() == "input-required", "{shown}{}", again.outline());
+            ensure!(notes.of(&text).len() == 1, "{:?}{shown}{}", notes.of(&text), again.outline());
+            let late = client.ask(&system, reply).await?;
+            ensure!(late.state() == "input-required", "{}", late.outline());
+            ensure!(notes.of(&text).len() == 1, "{:?}{}", notes.of(&text), late.outline());
+            let view = client.ask(&system, again.fill_in(&json!({"decision": "approve"}))?).await?;
+            ensure!(view.state() == "completed", "{}", view.outline());
+            ensure!(notes.of(&text).len() == 2, "{:?}{}", notes.of(&text), view.outline());
         }
     }
     Ok(())

@@ -39,7 +39,7 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
             out.push(Effect::Emit(event.within(&agent)));
         }
         DelegateUpdate::Asks { form } => {
-            wait_for_interaction(call, form);
+            wait_for_interaction(state, id, &agent, form);
             calls::settle(state, out);
         }
         DelegateUpdate::Finished { outcome } => {
@@ -65,7 +65,16 @@ fn status_mut(status: &mut CallStatus) -> &mut CallStatus {
 }
 
 /// Adds a question of the agent. Several questions become one form.
-fn wait_for_interaction(call: &mut PendingCall, form: Form) {
+fn wait_for_interaction(state: &mut RunState, id: &str, agent: &AgentName, mut form: Form) {
+    let others = state.calls.iter().filter(|call| call.id != id).filter_map(|call| call.status.question());
+    let known: Vec<String> = others.flat_map(Form::calls).map(|call| call.id).collect();
+    // An agent must not give its question the id of another one.
+    if form.calls().iter().any(|call| known.contains(&call.id)) {
+        form.forget_ids();
+    }
+    state.interactions += 1;
+    form.identify(agent, &format!("{}/{}", state.scope, state.interactions));
+    let Some(call) = state.calls.iter_mut().find(|call| call.id == id) else { return };
     match &mut call.status {
         CallStatus::Waiting { form: known, .. } if *known == form => {}
         CallStatus::Waiting { form: known, .. } => *known = Form::joined(vec![std::mem::take(known), form]),

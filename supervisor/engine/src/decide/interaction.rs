@@ -6,7 +6,7 @@ use crate::abilities::Abilities;
 use crate::conversation;
 use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
-use crate::form::{Decision, Form};
+use crate::form::{BoundDecision, Decision, Form};
 use crate::io::{Answered, Effect, Resume};
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::form_tool;
@@ -18,14 +18,15 @@ const REJECTED: &str = "User rejected the request";
 
 /// The reason for rejecting decisions that do not fit the questions.
 const MISFIT: &str =
-    "The decision was not applied: there must be one decision that fits for each call that waits.";
+    "The decision was not applied: it fits no call that waits, or decides a question in part.";
 
-/// Applies one decision to each call that waits, and continues the run. Finished calls are not repeated.
-pub(super) fn apply_decisions(state: &mut RunState, decisions: Vec<Decision>, out: &mut Effects) {
+/// Applies each decision to the call that it is about, and continues the run. Finished calls are not repeated, and questions
+/// without a decision keep waiting.
+pub(super) fn apply_decisions(state: &mut RunState, decisions: &[BoundDecision], out: &mut Effects) {
     if state.phase != Phase::Waiting {
         return;
     }
-    if !decisions_match(state, &decisions) {
+    if !decisions_match(state, decisions) {
         return ask_again(state, MISFIT.to_owned(), out);
     }
     state.phase = Phase::Calls;
@@ -33,12 +34,14 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: Vec<Decision>, ou
     if let Some(plan) = state.plan.last_emitted() {
         out.emit(plan);
     }
-    let mut decisions = decisions.into_iter();
     let mut resumed = Vec::new();
     let mut edited = Vec::new();
     for call in &mut state.calls {
         let CallStatus::Waiting { form, .. } = &call.status else { continue };
-        let own: Vec<Decision> = decisions.by_ref().take(form.calls().len()).collect();
+        let own = decided(form, decisions);
+        if own.is_empty() {
+            continue;
+        }
         let is_edit = own.iter().any(|decision| matches!(decision, Decision::Edit { .. }));
         resumed.extend(apply(&state.abilities, call, own));
         if call.status == CallStatus::Ready && is_edit {
@@ -51,11 +54,31 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: Vec<Decision>, ou
     calls::settle(state, out);
 }
 
-/// Whether there is one decision for each call that waits, and each fits.
-fn decisions_match(state: &RunState, decisions: &[Decision]) -> bool {
-    let asked: Vec<Form> = state.questions().into_iter().flat_map(Form::calls).collect();
-    asked.len() == decisions.len()
-        && asked.iter().zip(decisions).all(|(question, decision)| decision.fits(question))
+/// The decisions about the calls of a question, in the order of the calls.
+fn decided(question: &Form, decisions: &[BoundDecision]) -> Vec<Decision> {
+    let of = |call: &Form| decisions.iter().find(|decision| decision.is_about(call));
+    question.calls().iter().filter_map(of).map(|bound| bound.decision.clone()).collect()
+}
+
+/// Whether each decision is about exactly one waiting call and fits it, no two are about the same call, and no question is
+/// decided in part.
+fn decisions_match(state: &RunState, decisions: &[BoundDecision]) -> bool {
+    let questions = state.questions();
+    let asked: Vec<Form> = questions.iter().flat_map(|question| question.calls()).collect();
+    let is_one = |decision: &BoundDecision| {
+        let mut about = asked.iter().filter(|call| decision.is_about(call));
+        about.next().is_some_and(|call| decision.decision.fits(call)) && about.next().is_none()
+    };
+    let is_whole = |question: &&Form| {
+        let (calls, decided) = (question.calls().len(), decided(question, decisions).len());
+        decided == 0 || decided == calls
+    };
+    let repeated = (1..decisions.len()).any(|at| {
+        let (before, rest) = decisions.split_at(at);
+        rest.first()
+            .is_some_and(|decision| before.iter().any(|other| other.interaction == decision.interaction))
+    });
+    !decisions.is_empty() && !repeated && decisions.iter().all(is_one) && questions.iter().all(is_whole)
 }
 
 /// Asks the waiting questions again. The rejected answer changes nothing.

@@ -38,7 +38,7 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
             calls::tool_progress(state, &call, &agent, text, &mut out);
         }
         Input::Delegate { call, update } => delegation_update::update(state, &call, update, &mut out),
-        Input::Decided { decisions } => interaction::apply_decisions(state, decisions, &mut out),
+        Input::Decided { decisions } => interaction::apply_decisions(state, &decisions, &mut out),
         Input::Undecided { reason } => interaction::ask_again(state, reason, &mut out),
         Input::Cancel => cancel::cancel(state, &mut out),
         Input::Recovered => recover::recovered(state, &mut out),

@@ -27,7 +27,7 @@ pub(super) enum Route {
     /// The engine runs the call on the virtual files.
     Files(Map<String, Value>),
     /// The edge, an agent or a person answers the call, once a person has answered the question, if there is one.
-    Start { kind: CallKind, arguments: Map<String, Value>, question: Option<Form> },
+    Start { kind: CallKind, arguments: Map<String, Value>, question: Option<Box<Form>> },
     /// The call is rejected with this message to the model.
     Refuse(String),
 }
@@ -44,9 +44,11 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             let kind = CallKind::Delegation { agent: delegate(abilities, &arguments)? };
             start(abilities, name, kind, arguments)
         }
-        ASK_TOOL if abilities.forms => {
-            Route::Start { kind: CallKind::Ask, question: Some(form_tool::form(&arguments)?), arguments }
-        }
+        ASK_TOOL if abilities.forms => Route::Start {
+            kind: CallKind::Ask,
+            question: Some(form_tool::form(&arguments)?.into()),
+            arguments,
+        },
         _ if abilities.tools.contains(name) || EDGE_TOOLS.contains(&name) => {
             start(abilities, name, CallKind::Tool, arguments)
         }
@@ -58,7 +60,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
     let needs_approval =
         abilities.require_approval.iter().any(|pattern| ApprovalPattern::new(pattern).covers(name));
-    let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())));
+    let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())).into());
     Route::Start { kind, arguments, question }
 }
 

@@ -57,12 +57,20 @@ pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, ou
 }
 
 /// Reads the final answer out of a call.
-fn respond(state: &RunState, request: &ToolCall, cut: bool, answer: &mut Option<Response>) -> PendingCall {
+fn respond(
+    state: &mut RunState,
+    request: &ToolCall,
+    cut: bool,
+    answer: &mut Option<Response>,
+) -> PendingCall {
     match route::parse(request) {
         Ok(arguments) => {
             let response = Response::parse(&arguments);
             let call = match &response.question {
-                Some(form) => pending(request, CallKind::Ask, arguments, Some(form.clone())),
+                Some(form) => {
+                    let form = state.identified(form.clone());
+                    pending(request, CallKind::Ask, arguments, Some(form))
+                }
                 None if response.content.trim().is_empty() => closed(request, Err(EMPTY_ANSWER.to_owned())),
                 None => closed(request, Ok("The answer was given to the user.".to_owned())),
             };
@@ -82,7 +90,10 @@ fn respond(state: &RunState, request: &ToolCall, cut: bool, answer: &mut Option<
 /// Answers a call at once, or prepares its start.
 fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> PendingCall {
     match route::route(&state.abilities, request) {
-        Route::Start { kind, arguments, question } => pending(request, kind, arguments, question),
+        Route::Start { kind, arguments, question } => {
+            let question = question.map(|form| state.identified(*form));
+            pending(request, kind, arguments, question)
+        }
         Route::Todos(arguments) => closed(request, write_todos(state, &arguments, out)),
         Route::Files(arguments) => {
             count(state, &request.name);

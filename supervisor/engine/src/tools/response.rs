@@ -65,6 +65,7 @@ fn field(value: &Value, required: bool) -> Option<FormField> {
         default_value: given("default_value"),
         required: value.get("required").map_or(required, |value| is_true(Some(value))),
         value: given("value"),
+        ..FormField::default()
     })
 }
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use caipe_engine::{
-    AgentName, AnswerMode, Answered, Decision, DelegateUpdate, Effect, EventKind, Form, FormField, Input,
-    Phase, RemotePlace, Resume, ResumePoint,
+    AgentName, AnswerMode, Answered, BoundDecision, Decision, DelegateUpdate, Effect, EventKind, Form,
+    FormField, Input, Phase, RemotePlace, Resume, ResumePoint,
 };
 use caipe_model::{Message, Role};
 use serde_json::{Value, json};
@@ -26,7 +26,11 @@ fn asked() -> Sim {
     sim
 }
 
+/// Decides the waiting calls in their order; surplus decisions are about no call.
 fn decide(sim: &mut Sim, decisions: Vec<Decision>) -> Vec<Effect> {
+    let mut calls = sim.waiting().into_iter();
+    let about = |decision| BoundDecision::about(&calls.next().unwrap_or_default(), decision);
+    let decisions = decisions.into_iter().map(about).collect();
     sim.feed(Input::Decided { decisions })
 }
 
@@ -143,7 +147,6 @@ fn decisions_that_do_not_fit_change_nothing_and_the_questions_are_asked_again() 
         (1, vec![]),
         (1, vec![approve(), reject("no")]),
         (1, vec![submit(json!({ "name": "b" }))]),
-        (2, vec![approve()]),
         (2, vec![approve(), approve(), reject("no")]),
         (2, vec![approve(), submit(json!({ "decision": "reject" }))]),
     ];
@@ -162,6 +165,54 @@ fn decisions_that_do_not_fit_change_nothing_and_the_questions_are_asked_again() 
     sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
     let reported = story(&decide(&mut sim, vec![edit(json!({ "repo": "x" }))]));
     assert!(reported[0].starts_with("refused: "), "a form has no arguments: {reported:?}");
+}
+
+#[test]
+fn a_decision_is_about_one_call_and_the_others_keep_waiting() {
+    let mut sim = guarded();
+    sim.model("", &[("a", "delete_app", "{}"), ("b", "delete_app", "{}")]);
+    let [a, b] = sim.waiting().try_into().unwrap();
+    assert!(a.digest == b.digest && a.id != b.id, "two calls, even with the same arguments");
+    let approve = |call: &Form| BoundDecision::about(call, Decision::Approve);
+    let effects = sim.feed(Input::Decided { decisions: vec![approve(&b)] });
+    assert_eq!(story(&effects), ["delete_app starts", "run delete_app b"]);
+    let asked = ["delete_app Completed", "asks delete_app", "input required", "finish"];
+    assert_eq!(story(&sim.tool("b", "gone")), asked);
+    assert_eq!(sim.waiting(), std::slice::from_ref(&a), "the same question, with the same id");
+    for again in [vec![approve(&b)], vec![approve(&a), approve(&b)], vec![approve(&a), approve(&a)]] {
+        assert!(story(&sim.feed(Input::Decided { decisions: again }))[0].starts_with("refused: "));
+    }
+    let other = BoundDecision { digest: "other".to_owned(), ..approve(&a) };
+    assert!(story(&sim.feed(Input::Decided { decisions: vec![other] }))[0].starts_with("refused: "));
+    let effects = sim.feed(Input::Decided { decisions: vec![approve(&a)] });
+    assert_eq!(story(&effects), ["delete_app starts", "run delete_app a"]);
+}
+
+#[test]
+fn the_same_call_of_a_later_turn_is_another_interaction() {
+    let mut sim = guarded();
+    sim.model("", &[("a", "delete_app", "{}")]);
+    let first = sim.waiting();
+    decide(&mut sim, vec![Decision::Approve]);
+    sim.tool("a", "gone");
+    sim.model("", &[("a", "delete_app", "{}")]);
+    let approve = BoundDecision::about(&first[0], Decision::Approve);
+    let reported = story(&sim.feed(Input::Decided { decisions: vec![approve] }));
+    assert_eq!(reported[1..], ["asks delete_app", "input required", "finish"]);
+    assert!(reported[0].starts_with("refused: "), "a late copy of the first approval: {reported:?}");
+}
+
+#[test]
+fn an_agent_cannot_give_its_question_the_id_of_another_one() {
+    let mut sim = guarded();
+    sim.abilities.require_approval = vec!["delete_*".to_owned()];
+    sim.say("again");
+    sim.model("", &[("d", "delete_app", "{}"), ("t", "task", &task("jira", "x"))]);
+    let known = sim.waiting().remove(0);
+    let forged = Form { id: known.id.clone(), digest: known.digest.clone(), ..question("q") };
+    sim.delegate("t", DelegateUpdate::Asks { form: forged });
+    let [delete, asked] = sim.waiting().try_into().unwrap();
+    assert!(delete == known && asked.id != known.id && !asked.id.is_empty());
 }
 
 #[test]
@@ -282,6 +333,7 @@ fn a_checkpoint_that_follows_the_question_is_stored() {
     let mut sim = asked();
     sim.model("", &[("a", "task", &task("jira", "x"))]);
     sim.delegate("a", DelegateUpdate::Asks { form: question("p") });
+    let asked = sim.waiting().remove(0);
     let frame = Box::new(sim.state.clone());
     assert!(
         sim.delegate("a", DelegateUpdate::Checkpoint { frame: frame.clone(), events: Vec::new() }).is_empty()
@@ -289,7 +341,7 @@ fn a_checkpoint_that_follows_the_question_is_stored() {
     let outcome = caipe_engine::DelegationOutcome::Completed { text: "late".to_owned() };
     assert!(sim.delegate("a", DelegateUpdate::Finished { outcome }).is_empty(), "the run is over");
     let effects = decide(&mut sim, vec![reject("no")]);
-    let answered = Answered { form: question("p"), decisions: vec![reject("no")] };
+    let answered = Answered { form: asked, decisions: vec![reject("no")] };
     let resume = Resume { from: Some(ResumePoint::Nested(frame)), answered: Some(answered) };
     assert!(
         matches!(&effects[..], [Effect::Emit(_), Effect::Delegate { resume: Some(reported), .. }] if *reported == resume)

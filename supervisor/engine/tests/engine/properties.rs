@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use caipe_engine::{
-    AnswerMode, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Effect, EventKind, Form, FormField,
-    Input, ModelDelta, ModelFailure, Outcome, Phase, RemotePlace, RunEvent, RunState, TextRole, ToolOutput,
-    decide,
+    AnswerMode, BoundDecision, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Effect, EventKind,
+    Form, FormField, Input, ModelDelta, ModelFailure, Outcome, Phase, RemotePlace, RunEvent, RunState,
+    TextRole, ToolOutput, decide,
 };
 use caipe_model::{FinishReason, Message, ModelErrorKind, Part, Role};
 use proptest::prelude::*;
@@ -170,7 +170,11 @@ fn input(happening: &Happening, sim: &Sim) -> Input {
         Happening::UpdateKind(index, kind) => {
             Input::Delegate { call: call(index), update: update(kind, &sim.state) }
         }
-        Happening::Decisions(decisions) => Input::Decided { decisions: decisions.clone() },
+        Happening::Decisions(decisions) => {
+            let waiting = sim.waiting().into_iter().chain(std::iter::repeat(Form::default()));
+            let about = |(call, decision): (Form, &Decision)| BoundDecision::about(&call, decision.clone());
+            Input::Decided { decisions: waiting.zip(decisions).map(about).collect() }
+        }
         Happening::Undecided => Input::Undecided { reason: "which?".to_owned() },
         Happening::Fewer(all) => {
             let mut abilities = sim.abilities.clone();
@@ -330,9 +334,9 @@ fn check(sim: &Sim, before: &Phase, input: &Input, effects: &[Effect]) {
 }
 
 /// A call runs after a decision only if there was one that lets it, and each lets one run.
-fn check_decisions(decisions: &[Decision], effects: &[Effect]) {
+fn check_decisions(decisions: &[BoundDecision], effects: &[Effect]) {
     let allowed =
-        decisions.iter().filter(|decision| matches!(decision, Decision::Approve | Decision::Edit { .. }));
+        decisions.iter().filter(|bound| matches!(bound.decision, Decision::Approve | Decision::Edit { .. }));
     let run = effects.iter().filter(|effect| matches!(effect, Effect::CallTool { .. })).count();
     assert!(run <= allowed.count(), "{decisions:?} let {run} calls run");
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, DelegateUpdate, DelegationOutcome, Effect, EventKind, Input,
+    Abilities, AgentName, AnswerMode, DelegateUpdate, DelegationOutcome, Effect, EventKind, Form, Input,
     ModelDelta, ModelFailure, Outcome, RunEvent, RunState, ToolOutput, decide,
 };
 use caipe_model::{
@@ -84,6 +84,11 @@ impl Sim {
     pub(crate) fn agent_answers(&mut self, call: &str, text: &str) -> Vec<Effect> {
         let outcome = DelegationOutcome::Completed { text: text.to_owned() };
         self.delegate(call, DelegateUpdate::Finished { outcome })
+    }
+
+    /// The calls that wait for a person.
+    pub(crate) fn waiting(&self) -> Vec<Form> {
+        self.state.questions().into_iter().flat_map(Form::calls).collect()
     }
 
     /// All events so far.

@@ -50,6 +50,10 @@ pub(in crate::cli) struct Serving {
     #[arg(long, env = "CAIPE_KEEP_DAYS", value_parser = clap::value_parser!(u32).range(..=36500))]
     pub(in crate::cli) keep_days: Option<u32>,
 
+    /// Reject a question that nobody has answered after this many hours; 0 waits for ever. An agent waits for its supervisor
+    #[arg(long, env = "CAIPE_ANSWER_HOURS", default_value = "24")]
+    pub(in crate::cli) answer_hours: u32,
+
     /// The memory for the events of tasks, in MiB; clients that read older events get the task instead
     #[arg(long, env = "CAIPE_LOG_MEMORY_MIB", default_value_t = LOG_MEMORY >> 20, value_parser = mebibytes)]
     pub(in crate::cli) log_memory_mib: usize,

@@ -224,8 +224,8 @@ fn how_to_continue(session: &Session) -> Option<String> {
 /// The command that answers the question later.
 fn how_to_answer(session: &Session) -> Option<String> {
     let context = session.context.as_ref()?;
-    let answer = session.open_form().map_or("name: value", |form| match form.kind {
-        FormKind::Approval { .. } => "approve",
+    let answer = session.open_form().map_or("name: value", |form| match &form.kind {
+        FormKind::Approval { approve, .. } => approve,
         FormKind::Fields(_) => "name: value",
         FormKind::Words => "your answer",
     });

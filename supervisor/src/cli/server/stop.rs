@@ -1,4 +1,4 @@
-//! Stop signals, and the removal of old conversations.
+//! Stop signals, the removal of old conversations, and the rejection of unanswered questions.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,8 +9,13 @@ use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
+use crate::run::Runs;
+
 /// How often old conversations are removed.
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
+
+/// How often the server looks for questions that nobody has answered.
+const EXPIRY_INTERVAL: Duration = Duration::from_mins(5);
 
 /// Removes ended tasks and untouched conversations that are older than `days`, which is asked before each round; 0 keeps
 /// them.
@@ -39,6 +44,25 @@ fn retention(days: u32, now: Timestamp) -> Option<Retention> {
     let age = SignedDuration::from_hours(24 * i64::from(days));
     let before = Some(now.checked_sub(age).ok()?).filter(|_| days > 0);
     before.map(|_| Retention { tasks_before: before, conversations_before: before })
+}
+
+/// Rejects each question that nobody has answered for this many hours; 0 rejects none.
+pub(super) async fn reject_unanswered(runs: Arc<Runs>, hours: u32, shutdown: CancellationToken) {
+    if hours == 0 {
+        return;
+    }
+    let mut rounds = tokio::time::interval(EXPIRY_INTERVAL);
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = rounds.tick() => {}
+        }
+        match runs.reject_unanswered(Timestamp::now() - SignedDuration::from_hours(i64::from(hours))).await {
+            Ok(0) => {}
+            Ok(tasks) => tracing::info!(tasks, hours, "rejected questions that nobody has answered"),
+            Err(error) => tracing::warn!(%error, "failed to look for questions that nobody has answered"),
+        }
+    }
 }
 
 /// Completes at SIGTERM or SIGINT. Catches them from the call on, not from the first poll.

@@ -33,6 +33,13 @@ pub(super) const KEY_HOLDER: &str = "shared-key";
 /// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`].
 const SUBJECT: &str = "sub:";
 
+/// The user of a token: its e-mail address, or its subject.
+#[derive(Debug, Clone)]
+pub(super) struct AuthenticatedUser(pub(super) String);
+
+/// The caller of an accepted request, and the user if the credential names one.
+type Admitted = (Principal, Option<AuthenticatedUser>);
+
 /// The credentials that a server accepts.
 #[derive(Debug, Default)]
 pub struct Keyring {
@@ -111,7 +118,7 @@ impl Guard {
         method: &Method,
         path: &str,
         headers: &HeaderMap,
-    ) -> Result<Option<Principal>, Refused> {
+    ) -> Result<Option<Admitted>, Refused> {
         if method == Method::OPTIONS || OPEN.contains(&path) {
             return Ok(None);
         }
@@ -120,7 +127,7 @@ impl Guard {
             return Ok(None);
         }
         match self.authenticate(headers).await {
-            Ok(principal) => Ok(Some(principal)),
+            Ok(admitted) => Ok(Some(admitted)),
             Err(refused) => {
                 let closed = self.shared.is_some() || self.tokens.is_some();
                 let locked = closed || (is_status && self.status.is_some());
@@ -130,16 +137,19 @@ impl Guard {
     }
 
     /// The principal of a request: one for all holders of the shared key, the subject for a token.
-    async fn authenticate(&self, headers: &HeaderMap) -> Result<Principal, Refused> {
+    async fn authenticate(&self, headers: &HeaderMap) -> Result<Admitted, Refused> {
         if has_key(headers, self.shared.as_deref()) {
-            return Ok(Principal::new(KEY_HOLDER));
+            return Ok((Principal::new(KEY_HOLDER), None));
         }
         let Some(given) = bearer(headers) else { return Err(self.without_bearer(headers)) };
         let Some(tokens) = &self.tokens else {
             return Err(unauthorized("the bearer token is not the right one"));
         };
         match tokens.subject(given).await {
-            Ok(subject) => Ok(Principal::new(format!("{SUBJECT}{subject}"))),
+            Ok(subject) => {
+                let principal = Principal::new(format!("{SUBJECT}{}", subject.id));
+                Ok((principal, Some(AuthenticatedUser(subject.email.unwrap_or(subject.id)))))
+            }
             Err(error) => Err(refused(&error)),
         }
     }
@@ -158,7 +168,11 @@ impl Guard {
 pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     match guard.admit(request.method(), request.uri().path(), request.headers()).await {
         Ok(None) => {}
-        Ok(Some(principal)) => drop(request.extensions_mut().insert(principal)),
+        Ok(Some((principal, user))) => {
+            let extensions = request.extensions_mut();
+            extensions.insert(principal);
+            user.map(|user| extensions.insert(user));
+        }
         Err(refused) => return refused.into_response(),
     }
     next.run(request).await

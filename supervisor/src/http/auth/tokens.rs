@@ -76,6 +76,14 @@ pub(super) struct Tokens {
     scopes: Vec<String>,
 }
 
+/// The subject of a valid token.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Subject {
+    pub(super) id: String,
+    /// The e-mail address, unless the issuer says that it is not verified.
+    pub(super) email: Option<String>,
+}
+
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
@@ -85,6 +93,9 @@ struct Claims {
     client_id: Option<String>,
     /// The same as Keycloak names it.
     azp: Option<String>,
+    /// The user's e-mail address.
+    email: Option<String>,
+    email_verified: Option<bool>,
     /// The scopes, separated by spaces (RFC 9068).
     scope: Option<Value>,
     /// The same as Entra ID (one text) and Okta (a list) name it.
@@ -117,7 +128,7 @@ impl Tokens {
     }
 
     /// The subject of a valid token.
-    pub(super) async fn subject(&self, token: &str) -> Result<String, TokenError> {
+    pub(super) async fn subject(&self, token: &str) -> Result<Subject, TokenError> {
         if token.len() > MOST_BYTES {
             return Err(TokenError::Bad("it is too long"));
         }
@@ -138,7 +149,7 @@ impl Tokens {
         self.admit(claims)
     }
 
-    fn admit(&self, claims: Claims) -> Result<String, TokenError> {
+    fn admit(&self, claims: Claims) -> Result<Subject, TokenError> {
         let client = claims.cid.or(claims.client_id).or(claims.azp);
         if !self.clients.is_empty() && !client.is_some_and(|client| self.clients.contains(&client)) {
             return Err(TokenError::Bad("it is of a client that may not call"));
@@ -152,7 +163,9 @@ impl Tokens {
         if claims.sub.is_empty() || claims.sub.len() > MOST_SUBJECT {
             return Err(TokenError::Bad("its subject is empty or too long"));
         }
-        Ok(claims.sub)
+        let is_address = |email: &String| !email.is_empty() && email.len() <= MOST_SUBJECT;
+        let email = claims.email.filter(is_address).filter(|_| claims.email_verified != Some(false));
+        Ok(Subject { id: claims.sub, email })
     }
 }
 
@@ -207,7 +220,21 @@ mod tests {
     }
 
     fn admitted(tokens: &Tokens, claims: Value) -> Result<String, TokenError> {
-        tokens.admit(from_value(claims).unwrap())
+        tokens.admit(from_value(claims).unwrap()).map(|subject| subject.id)
+    }
+
+    #[test]
+    fn the_user_is_the_address_that_the_issuer_has_verified() {
+        let tokens = tokens(&[], &[]);
+        for (claims, email) in [
+            (json!({"sub": "a", "email": "a@example.com"}), Some("a@example.com")),
+            (json!({"sub": "a", "email": "a@example.com", "email_verified": true}), Some("a@example.com")),
+            (json!({"sub": "a", "email": "a@example.com", "email_verified": false}), None),
+            (json!({"sub": "a"}), None),
+        ] {
+            let subject = tokens.admit(from_value(claims).unwrap()).unwrap();
+            assert_eq!(subject.email.as_deref(), email);
+        }
     }
 
     #[test]

@@ -79,7 +79,8 @@ pub(super) fn question(agent: &str, task: Option<&str>, question: &str) -> Strin
         || "Call again with the answer in the message.".to_owned(),
         |task| format!("Call again with task_id {task} and the answer as message."),
     );
-    format!("The agent {agent} asks: {}\n{how}", question.trim())
+    let asks = format!("The agent {agent} asks: ");
+    format!("{asks}{}\n{how}", question.trim().trim_start_matches(&asks))
 }
 
 /// A question that no model may answer.

@@ -152,7 +152,10 @@ async fn resubscribe(client: &mut Client) -> Result<()> {
 async fn ask(client: &mut Client) -> Result<()> {
     let asked = client.send(json!({"do": "send", "text": "write it"})).await?;
     ensure!(asked.state == "input-required", "{asked:?}");
-    let yes = json!({"do": "stream", "text": "yes", "task": asked.id, "context": asked.context});
+    let question = asked.text("streaming_result");
+    let code = question.split("`approve ").nth(1).and_then(|rest| rest.split('`').next());
+    let approve = format!("approve {}", code.with_context(|| format!("no code in {question:?}"))?);
+    let yes = json!({"do": "stream", "text": approve, "task": asked.id, "context": asked.context});
     let (events, _) = client.events(yes).await?;
     let whole = Task::of(&events);
     ensure!(whole.state == "completed" && whole.context == asked.context, "{whole:?}");

@@ -87,7 +87,8 @@ impl Names {
                         let value = match (name.as_str(), &value) {
                             ("timestamp", _) => Value::from("time"),
                             (
-                                "artifactId" | "messageId" | "taskId" | "contextId" | "id" | "trace_id",
+                                "artifactId" | "messageId" | "taskId" | "contextId" | "id" | "trace_id"
+                                | "interaction_id",
                                 Value::String(id),
                             ) => self.name(id),
                             _ => self.mask(value),
@@ -97,6 +98,7 @@ impl Names {
                     .collect(),
             ),
             Value::Array(values) => values.into_iter().map(|value| self.mask(value)).collect(),
+            Value::String(text) => without_codes(text).into(),
             other => other,
         }
     }
@@ -105,6 +107,17 @@ impl Names {
         let next = self.0.len();
         format!("id-{}", self.0.entry(id.to_owned()).or_insert(next)).into()
     }
+}
+
+/// The text without the codes of approvals, which depend on the conversation.
+fn without_codes(mut text: String) -> String {
+    for word in ["approve ", "reject "] {
+        let codes: Vec<usize> = text.match_indices(word).map(|(at, _)| at + word.len()).collect();
+        for at in codes {
+            text.replace_range(at..at + 4, "CODE");
+        }
+    }
+    text
 }
 
 async fn same(script: &str, approval: bool, text: &str) {

@@ -96,7 +96,7 @@ impl<W: Write> Plain<W> {
         }
         match &form.kind {
             FormKind::Fields(fields) => fields.iter().try_for_each(|field| self.line(0, &field_line(field))),
-            FormKind::Approval { call } => self.line(0, &format!("❓ {call}")),
+            FormKind::Approval { call, .. } => self.line(0, &format!("❓ {call}")),
             FormKind::Words => Ok(()),
         }
     }

@@ -140,7 +140,7 @@ impl<W: Write> Terminal<W> {
         if !form.description.is_empty() {
             self.text(Presentation::Answer, &form.description, true);
         }
-        if let FormKind::Approval { call } = &form.kind {
+        if let FormKind::Approval { call, .. } = &form.kind {
             let line = self.paint.yellow(&format!("❓ {call}"));
             self.activity(line);
         }

@@ -1,0 +1,74 @@
+//! What identifies an interaction: an id, a digest of exactly what is asked, and a short code for people.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+/// The characters of an id and of a digest.
+const ID_CHARS: usize = 32;
+
+/// The characters of a code.
+const CODE_CHARS: usize = 4;
+
+/// The id and the digest of what is asked. `seed` is different for each question.
+pub(crate) fn identity(asked: &Value, seed: &str) -> (String, String) {
+    let digest = hash(&canonical(asked));
+    (hash(&canonical(&json!([seed, digest]))), digest)
+}
+
+/// The short code of an interaction with this id.
+pub(crate) fn code(id: &str) -> String {
+    hash(id).chars().take(CODE_CHARS).collect()
+}
+
+fn hash(text: &str) -> String {
+    let mut out = String::with_capacity(ID_CHARS);
+    for byte in Sha256::digest(text).iter().take(ID_CHARS / 2) {
+        let _ = write!(out, "{byte:02x}");
+    }
+    out
+}
+
+/// The value as JSON whose objects have their members in the order of the names: equal values have one text.
+fn canonical(value: &Value) -> String {
+    match value {
+        Value::Object(members) => {
+            let mut names: Vec<&String> = members.keys().collect();
+            names.sort_unstable();
+            let member = |name: &&String| {
+                let value = members.get(name.as_str()).map(canonical).unwrap_or_default();
+                format!("{}:{value}", Value::from(name.as_str()))
+            };
+            format!("{{{}}}", names.iter().map(member).collect::<Vec<_>>().join(","))
+        }
+        Value::Array(items) => format!("[{}]", items.iter().map(canonical).collect::<Vec<_>>().join(",")),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(asked: &str, seed: &str) -> (String, String) {
+        identity(&serde_json::from_str(asked).unwrap(), seed)
+    }
+
+    #[test]
+    fn equal_questions_have_one_digest_and_each_has_its_id() {
+        let (id, digest) = of(r#"["jira","delete",{"a":1,"b":{"c":[1,2],"d":"x"}}]"#, "1");
+        assert_eq!(digest, of(r#"["jira","delete",{"b":{"d":"x","c":[1,2]},"a":1}]"#, "1").1);
+        for other in [
+            r#"["github","delete",{"a":1,"b":{"c":[1,2],"d":"x"}}]"#,
+            r#"["jira","close",{"a":1,"b":{"c":[1,2],"d":"x"}}]"#,
+            r#"["jira","delete",{"a":"1","b":{"c":[1,2],"d":"x"}}]"#,
+            r#"["jira","delete",{"a":1,"b":{"c":[2,1],"d":"x"}}]"#,
+        ] {
+            assert_ne!(digest, of(other, "1").1, "{other}");
+        }
+        let (other, same) = of(r#"["jira","delete",{"a":1,"b":{"c":[1,2],"d":"x"}}]"#, "2");
+        assert!(other != id && same == digest, "the same call, asked about again");
+        assert_eq!((id.len(), code(&id).len()), (ID_CHARS, CODE_CHARS));
+    }
+}

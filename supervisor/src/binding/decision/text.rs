@@ -1,0 +1,115 @@
+//! Decisions in a text: a line `approve CODE` or `reject CODE` decides the call with this code.
+
+use caipe_engine::{APPROVE, BoundDecision, Decision, Form, REJECT};
+
+use super::REJECTED;
+
+/// The decisions in the lines of a text, or why they decide nothing; `None` if the text is no decision. A word without the
+/// code of a waiting call decides nothing: it may be meant for a question that its sender has read before.
+pub(in crate::binding) fn decisions(
+    text: &str,
+    questions: &[&Form],
+) -> Option<Result<Vec<BoundDecision>, String>> {
+    let calls: Vec<Form> = questions.iter().flat_map(|question| question.calls()).collect();
+    let calls: Vec<&Form> = calls.iter().filter(|call| call.is_approval() && !call.id.is_empty()).collect();
+    let lines = || text.lines().filter(|line| !line.trim().is_empty());
+    let mut decided: Vec<BoundDecision> = Vec::new();
+    for line in lines() {
+        let about: Vec<(&&Form, Decision)> =
+            calls.iter().filter_map(|call| Some((call, with_code(line, call)?))).collect();
+        match about.as_slice() {
+            [] => {}
+            [(call, decision)] if decided.iter().all(|other| other.interaction != call.id) => {
+                decided.push(BoundDecision::about(call, decision.clone()));
+            }
+            _ => return Some(Err(waiting_calls(questions))),
+        }
+    }
+    if !decided.is_empty() {
+        return Some(Ok(decided));
+    }
+    let is_meant = !calls.is_empty() && lines().next().is_some() && lines().all(is_verdict);
+    is_meant.then(|| Err(waiting_calls(questions)))
+}
+
+/// The decision in a line that consists of a verdict and the code of this call, and a reason after a colon.
+fn with_code(line: &str, call: &Form) -> Option<Decision> {
+    let (verdict, reason) = match without_field(line).split_once(':') {
+        Some((verdict, reason)) => (verdict, Some(reason.trim()).filter(|reason| !reason.is_empty())),
+        None => (without_field(line), None),
+    };
+    let (word, code) = split(verdict);
+    (code? == call.code()?).then_some(())?;
+    match (meaning(word)?, reason) {
+        (Decision::Reject { .. }, Some(reason)) => Some(Decision::Reject { message: reason.to_owned() }),
+        (Decision::Approve, Some(_)) => None,
+        (decision, _) => Some(decision),
+    }
+}
+
+/// Whether a line is only a yes or a no, with any code.
+fn is_verdict(line: &str) -> bool {
+    let (word, _) = split(without_field(line));
+    meaning(word).is_some()
+}
+
+/// The line without the name of an approval's field (`decision: `, `decision_2: `).
+fn without_field(line: &str) -> &str {
+    let line = line.trim();
+    match line.split_once(':') {
+        Some((field, rest)) if field.trim().starts_with(caipe_engine::DECISION_FIELD) => rest.trim(),
+        _ => line,
+    }
+}
+
+/// A word, and the code after it. Any other text is one word.
+fn split(text: &str) -> (&str, Option<&str>) {
+    let text = text.trim().trim_end_matches(['.', '!']).trim_matches('`');
+    match text.split_once(char::is_whitespace) {
+        Some((word, code)) if !code.trim().contains(char::is_whitespace) => (word, Some(code.trim())),
+        _ => (text, None),
+    }
+}
+
+/// The decision of a field's value: the code may be missing, but must not be that of another call.
+pub(super) fn verdict(value: &str, call: &Form) -> Option<Decision> {
+    let (word, code) = split(value);
+    meaning(word).filter(|_| code.is_none_or(|code| call.code().as_deref() == Some(code)))
+}
+
+/// A yes or a no.
+fn meaning(word: &str) -> Option<Decision> {
+    match word.trim().to_lowercase().as_str() {
+        "yes" | "y" | "ok" | "okay" | APPROVE | "approved" | "accept" => Some(Decision::Approve),
+        "no" | "n" | REJECT | "rejected" | "deny" | "denied" => {
+            Some(Decision::Reject { message: REJECTED.to_owned() })
+        }
+        _ => None,
+    }
+}
+
+/// The text that lists the waiting calls and how to decide them.
+pub(in crate::binding) fn waiting_calls(questions: &[&Form]) -> String {
+    let calls: Vec<Form> = questions.iter().flat_map(|form| form.calls()).collect();
+    match calls.as_slice() {
+        [only] if only.is_approval() => {
+            let [approve, reject] = [APPROVE, REJECT].map(|word| only.choice(word));
+            format!("Nothing was decided. {} waits: answer with `{approve}` or `{reject}`.", only.action)
+        }
+        [_] => {
+            "Nothing was decided. A form waits: answer with a line `field: value` for each field.".to_owned()
+        }
+        several => {
+            let name = |call: &Form| match call.code().filter(|_| call.is_approval()) {
+                Some(code) => format!("{} (code {code})", call.action),
+                None => "a form".to_owned(),
+            };
+            format!(
+                "Nothing was decided. {} calls wait: {}. Send one decision for each: a line `{APPROVE} CODE` or `{REJECT} CODE`, \
+                 or the form.",
+                several.len(),
+                several.iter().map(name).collect::<Vec<_>>().join(", ")
+            )
+        }
+    }
+}
