@@ -148,11 +148,13 @@ fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
 /// Answers that a lost pod of an agent may fail: each client has at most one request under way, and asks at most once more
 /// before the agent is back.
 const FAILURES: usize = 2 * CLIENTS;
-/// What an answer says if its agent's pod is lost: before or after the agent got the task, or while it is known to be away.
-const LOST: [&str; 3] = [
+/// What an answer says if its agent's pod is lost: before or after the agent got the task, or while it is known to be away; or
+/// if the agent starts again in its pod, and continues its task without the result of a call.
+const LOST: [&str; 4] = [
     "Nothing was done. Go on without it",
     "It may still be at work: look what was done",
     "failed to reach the agent: nothing answers at",
+    "did not complete (session was interrupted)",
 ];
 
 /// No stream was cut, and every question has an answer, or a reason why the agent could not do its work.

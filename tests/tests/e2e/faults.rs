@@ -81,7 +81,7 @@ fn a_crashing_tool_server_is_reported_and_corrected() -> Result<()> {
 fn an_oom_killed_agent_is_reported_and_restarts() -> Result<()> {
     let wrong = || {
         let mut scenario = with_other("ok");
-        scenario.change_agent(OTHER, "resources", json!({"limits": {"memory": "8Mi"}}));
+        scenario.change_agent(OTHER, "resources", json!({"limits": {"memory": "4Mi"}}));
         scenario
     };
     corrected("memory", "a new pod of an agent is killed for its memory, then is given more", wrong, &["OOM"])
