@@ -78,7 +78,7 @@ const ATTEMPTS: [(&str, &[Server<'_>], [&str; 2]); 44] = [
     ("b_delete_all", &[("a", &["delete_all"]), ("b", &["delete_all"])], ["b", "delete_all"]),
     // The name that it had while another server offered the same tool.
     ("b_delete_all", &[("a", &["get"]), ("b", &["delete_all"])], ["b", "delete_all"]),
-    // The made-up name is taken, and gets a number.
+    // Another tool has the name with the prefix, so this name gets a number.
     ("a_x", &[("a", &["x"]), ("b", &["x"]), ("c", &["a_x"])], ["a", "x"]),
     ("a_x_2", &[("a", &["x"]), ("b", &["x"]), ("c", &["a_x"])], ["a", "x"]),
     // Two servers of one name.

@@ -253,7 +253,7 @@ impl<S: Sink> Driver<S> {
                 queue.push_back(input.into());
                 (read, yields) = (read + 1, 0);
             } else if yields == YIELDS {
-                return self.effects.turn.rest(read);
+                return self.effects.turn.gather(read);
             } else {
                 yields += 1;
                 yield_now().await;

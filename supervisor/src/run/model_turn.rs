@@ -45,7 +45,7 @@ impl ModelTurn {
     pub(super) async fn next(&mut self) -> Input {
         loop {
             let Some(turn) = &mut self.0 else { return std::future::pending().await };
-            turn.pace.rested().await;
+            turn.pace.gathered().await;
             let next = AssertUnwindSafe(turn.stream.next()).catch_unwind();
             let input = match next.instrument(turn.span.clone()).await {
                 Ok(Some(item)) => model_input(turn.number, item),
@@ -69,9 +69,9 @@ impl ModelTurn {
 
     /// Notes that so many inputs arrived together, and that no other is ready. The turn of a fast model is not read for a
     /// while.
-    pub(super) fn rest(&mut self, inputs: usize) {
+    pub(super) fn gather(&mut self, inputs: usize) {
         if let Some(turn) = &mut self.0 {
-            turn.pace.rest(inputs, Instant::now());
+            turn.pace.gather(inputs, Instant::now());
         }
     }
 }
@@ -82,11 +82,11 @@ struct Pace {
     last: Option<Instant>,
     /// The pause under way, or the last one.
     pause: Option<Pin<Box<Sleep>>>,
-    is_resting: bool,
+    is_gathering: bool,
 }
 
 impl Pace {
-    fn rest(&mut self, inputs: usize, now: Instant) {
+    fn gather(&mut self, inputs: usize, now: Instant) {
         let is_fast = inputs > 1 || self.last.is_some_and(|last| now < last + GATHER);
         self.last = Some(now);
         if !is_fast {
@@ -96,16 +96,16 @@ impl Pace {
             Some(pause) => pause.as_mut().reset(now + GATHER),
             none => *none = Some(Box::pin(sleep_until(now + GATHER))),
         }
-        self.is_resting = true;
+        self.is_gathering = true;
     }
 
     /// Waits until the turn may be read. Cancel-safe.
-    async fn rested(&mut self) {
-        if self.is_resting
+    async fn gathered(&mut self) {
+        if self.is_gathering
             && let Some(pause) = &mut self.pause
         {
             pause.await;
-            self.is_resting = false;
+            self.is_gathering = false;
         }
     }
 }
@@ -140,11 +140,11 @@ fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input>
 mod tests {
     use super::*;
 
-    /// How long the pace rests after so many inputs.
+    /// How long pieces are gathered after so many inputs.
     async fn rest(pace: &mut Pace, inputs: usize) -> Duration {
         let now = Instant::now();
-        pace.rest(inputs, now);
-        pace.rested().await;
+        pace.gather(inputs, now);
+        pace.gathered().await;
         now.elapsed()
     }
 
@@ -168,9 +168,9 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_pause_that_is_interrupted_goes_on() {
         let (mut pace, began) = (Pace::default(), Instant::now());
-        pace.rest(2, began);
-        assert!(futures::poll!(std::pin::pin!(pace.rested())).is_pending());
-        pace.rested().await;
+        pace.gather(2, began);
+        assert!(futures::poll!(std::pin::pin!(pace.gathered())).is_pending());
+        pace.gathered().await;
         assert_eq!(began.elapsed(), GATHER);
     }
 }

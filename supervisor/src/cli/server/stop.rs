@@ -41,23 +41,25 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, days: impl Fn() -> u32, sh
 
 /// What is old after this many days; `None` if nothing ever is.
 fn retention(days: u32, now: Timestamp) -> Option<Retention> {
-    let age = SignedDuration::from_hours(24 * i64::from(days));
-    let before = Some(now.checked_sub(age).ok()?).filter(|_| days > 0);
+    let before = hours_ago(24 * i64::from(days), now);
     before.map(|_| Retention { tasks_before: before, conversations_before: before })
+}
+
+/// The time so many hours ago; `None` for 0, which means never, and if there was no such time.
+fn hours_ago(hours: i64, now: Timestamp) -> Option<Timestamp> {
+    now.checked_sub(SignedDuration::from_hours(hours)).ok().filter(|_| hours > 0)
 }
 
 /// Rejects each question that nobody has answered for this many hours; 0 rejects none.
 pub(super) async fn reject_unanswered(runs: Arc<Runs>, hours: u32, shutdown: CancellationToken) {
-    if hours == 0 {
-        return;
-    }
     let mut rounds = tokio::time::interval(EXPIRY_INTERVAL);
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = rounds.tick() => {}
         }
-        match runs.reject_unanswered(Timestamp::now() - SignedDuration::from_hours(i64::from(hours))).await {
+        let Some(before) = hours_ago(i64::from(hours), Timestamp::now()) else { return };
+        match runs.reject_unanswered(before).await {
             Ok(0) => {}
             Ok(tasks) => tracing::info!(tasks, hours, "rejected questions that nobody has answered"),
             Err(error) => tracing::warn!(%error, "failed to look for questions that nobody has answered"),
