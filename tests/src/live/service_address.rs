@@ -1,5 +1,7 @@
 //! The address of a supervisor's Service, from inside and outside the cluster's network.
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 
 use super::Live;
@@ -9,6 +11,9 @@ use crate::cluster::objects::SERVICES;
 use crate::resumable_stream::Endpoint;
 use crate::stream::Answer;
 use crate::supervisor::until;
+
+/// How long one attempt to connect may take.
+const ATTEMPT: Duration = Duration::from_secs(1);
 
 /// An endpoint, and the port forwarding that keeps it reachable.
 #[derive(Debug)]
@@ -39,8 +44,12 @@ impl Live {
             let address = found["spec"]["clusterIP"].as_str().context("the Service has no address")?;
             format!("{address}:{port}")
         };
-        // Load balancers learn of a pod later than other clients of the API.
-        let open = async || Ok(tokio::net::TcpStream::connect(&address).await.is_ok());
+        // Load balancers learn of a pod later than other clients of the API. A connection that was begun before they knew the
+        // address stays without an answer for minutes, so each attempt is short.
+        let open = async || {
+            let connecting = tokio::net::TcpStream::connect(&address);
+            Ok(tokio::time::timeout(ATTEMPT, connecting).await.is_ok_and(|opened| opened.is_ok()))
+        };
         until(&format!("{service} takes connections"), open).await?;
         Ok(ServiceAddress {
             endpoint: Endpoint::from(format!("http://{address}/").as_str()),
