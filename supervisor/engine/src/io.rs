@@ -209,11 +209,14 @@ pub struct Resume {
 }
 
 /// A question and a person's answer.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Answered {
     pub form: Form,
     /// One decision for each call of [`Form::calls`].
     pub decisions: Vec<Decision>,
+    /// Whether an earlier process may have passed it on already.
+    #[serde(skip)]
+    pub is_repeated: bool,
 }
 
 impl Answered {

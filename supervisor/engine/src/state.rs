@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use crate::abilities::Abilities;
 use crate::form::Form;
+use crate::io::Answered;
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::text::AnswerText;
@@ -154,6 +155,9 @@ pub struct PendingCall {
     pub arguments: Value,
     pub kind: CallKind,
     pub status: CallStatus,
+    /// The answer that was passed to the agent that asked, until the agent has taken it. After a crash it is passed on again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answered: Option<Box<Answered>>,
 }
 
 impl PendingCall {

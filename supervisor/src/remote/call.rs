@@ -67,7 +67,10 @@ impl Call<'_> {
             return DelegationEnd::CANCELED;
         }
         match (known, resume) {
-            (Some(known), Some(Resume { answered: Some(answered), .. })) => {
+            // A foreign agent acts on each copy of a message: a second one could answer its next question.
+            (Some(known), Some(Resume { answered: Some(answered), .. }))
+                if !answered.is_repeated || self.reader(&client).is_ours() =>
+            {
                 let demanded = &self.backend.target.require_approval;
                 let (task, context) = (&known.task, &known.context);
                 let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);

@@ -449,7 +449,7 @@ async fn an_answer_that_did_not_arrive_is_asked_for_again() {
         _ => TestResponse::Status(500),
     })
     .await;
-    let answered = Answered { form: Form::default(), decisions: vec![Decision::Approve] };
+    let answered = Answered { form: Form::default(), decisions: vec![Decision::Approve], ..Answered::default() };
     let resume = Resume { answered: Some(answered), ..remote(RemotePlace::default()) };
     let updates = run(&test_agent.backend(), Some(resume)).await;
     let Some(DelegateUpdate::Asks { form }) = updates.last() else { panic!("{updates:?}") };

@@ -99,7 +99,7 @@ pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
 
 /// The parts of an answer: text, and for a form also the decisions as data, one for each call of the form.
 pub(super) fn answer(answered: &Answered) -> Vec<Part> {
-    let Answered { form, decisions } = answered;
+    let Answered { form, decisions, .. } = answered;
     if let ([field], [Decision::Submit { values }]) = (form.fields.as_slice(), decisions.as_slice())
         && field.field_name == ANSWER_FIELD
         && !form.is_approval()

@@ -9,7 +9,7 @@ fn artifact(data: Value) -> Artifact {
 }
 
 fn answered(form: Form, decision: Decision) -> Vec<Part> {
-    answer(&Answered { decisions: vec![decision; form.calls().len()], form })
+    answer(&Answered { decisions: vec![decision; form.calls().len()], form, ..Answered::default() })
 }
 
 fn submit(values: Value) -> Decision {
@@ -106,7 +106,7 @@ fn each_call_of_several_gets_its_own_decision() {
         ..Form::default()
     };
     let decisions = vec![Decision::Approve, Decision::Reject { message: "keep it".to_owned() }];
-    let parts = answer(&Answered { form: several.clone(), decisions: decisions.clone() });
+    let parts = answer(&Answered { form: several.clone(), decisions: decisions.clone(), ..Answered::default() });
     assert_eq!(
         data(&parts)["resume"]["decisions"],
         json!([
@@ -117,6 +117,6 @@ fn each_call_of_several_gets_its_own_decision() {
     let message = caipe_a2a::model::Message::new(caipe_a2a::model::Role::User, "m", parts);
     let forms: [Form; 2] = several.calls().try_into().unwrap();
     let reply = crate::binding::Request::read(&message).unwrap().reply(&forms.each_ref(), true);
-    let bound = Answered { form: several, decisions }.bound().unwrap();
+    let bound = Answered { form: several, decisions, ..Answered::default() }.bound().unwrap();
     assert_eq!(reply, crate::binding::Reply::Decisions(bound), "the agent there reads the same");
 }

@@ -66,7 +66,8 @@ pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[St
     message
 }
 
-/// The message that answers the question of a waiting task.
+/// The message that answers the question of a waiting task. The same answer to the same interactions has the same id in every
+/// process, because an agent of this program acts once on each message.
 pub(super) fn answer(
     delegation: &Delegation,
     ids: &Ids,
@@ -76,10 +77,22 @@ pub(super) fn answer(
     require_approval: &[String],
 ) -> Message {
     let parts: Vec<Part> = form::answer(answered);
-    let mut message = Message::new(Role::User, Uuid::now_v7(), parts).within(task, context);
+    let mut message = Message::new(Role::User, answer_id(ids, answered), parts).within(task, context);
     message.context_id = Some(context.to_owned()).filter(|context| !context.is_empty());
     message.metadata = Some(metadata(&delegation.run, &ids.memory, require_approval));
     message
+}
+
+fn answer_id(ids: &Ids, answered: &Answered) -> Uuid {
+    let calls = answered.form.calls();
+    if calls.iter().any(|call| call.id.is_empty()) {
+        return Uuid::now_v7();
+    }
+    let decisions = json!(answered.decisions).to_string();
+    let asked = calls.iter().map(|call| call.id.as_bytes());
+    let parts: Vec<&[u8]> =
+        [ids.message.as_bytes()].into_iter().chain(asked).chain([decisions.as_bytes()]).collect();
+    id(&parts)
 }
 
 fn metadata(run: &RunInfo, memory: &str, require_approval: &[String]) -> Metadata {

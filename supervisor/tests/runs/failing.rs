@@ -6,14 +6,12 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_a2a::model::TaskState;
-use caipe_store::{
-    Commit, Lease, LoggedEvent, MemoryStore, PushRecord, Store, StoreError, StoredConversation, TaskFilter,
-    TaskPhase, TaskRecord,
-};
+use caipe_store::{Commit, MemoryStore, Store, StoreError, TaskPhase, TaskRecord};
 use caipe_supervisor::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
+use crate::gated::{Gate, Gated};
 use crate::support::{
     PATIENCE, TestSetup, Tools, decisions, last_state, message, read, read_after, runs, texts, to_task,
 };
@@ -36,79 +34,6 @@ async fn what_a_dead_process_left_is_taken_over() {
     let next = tokio::time::timeout(Duration::from_secs(10), cursor.next()).await.unwrap();
     assert!(next.is_some_and(|logged| logged.seq() > seen), "no number is used twice");
     assert_eq!(second.cancel(&id).await.unwrap().status.state, TaskState::Canceled);
-}
-
-/// Stands before every write, and may hold it up or refuse it.
-#[async_trait]
-trait Gate: std::fmt::Debug + Send + Sync {
-    async fn admit(&self, commit: &Commit) -> Result<(), StoreError>;
-}
-
-/// A store with a gate.
-#[derive(Debug, Default)]
-struct Gated<G> {
-    inner: Arc<MemoryStore>,
-    gate: G,
-}
-
-#[async_trait]
-impl<G: Gate> Store for Gated<G> {
-    fn backend(&self) -> &'static str {
-        "gated"
-    }
-
-    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        self.gate.admit(&commit).await?;
-        self.inner.commit(commit).await
-    }
-
-    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
-        self.inner.acquire(task).await
-    }
-
-    async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
-        self.inner.conversation(context).await
-    }
-
-    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
-        self.inner.task(id).await
-    }
-
-    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
-        self.inner.tasks(filter).await
-    }
-
-    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
-        self.inner.count_tasks(filter).await
-    }
-
-    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
-        self.inner.put_push(push).await
-    }
-
-    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
-        self.inner.pushes_of(task).await
-    }
-
-    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
-        self.inner.pushes_pending().await
-    }
-
-    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
-        self.inner.push_delivered(task, id, seq).await
-    }
-
-    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
-        self.inner.delete_push(task, id).await
-    }
-
-    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
-        self.inner.events(task, after, limit).await
-    }
-
-    async fn healthy(&self) -> Result<(), StoreError> {
-        self.inner.healthy().await
-    }
 }
 
 /// A disk that fills up.

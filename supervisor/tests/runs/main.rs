@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod approval;
+mod crashes;
 mod failing;
+mod gated;
 mod records;
 mod repeats;
 mod support;

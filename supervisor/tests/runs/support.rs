@@ -70,45 +70,63 @@ impl Default for TestSetup {
 
 impl TestSetup {
     pub(crate) fn supervisor(self) -> Arc<Agent> {
-        let model = Arc::new(Scripted::from_yaml("test", self.script).unwrap());
-        let streaming = self.streaming;
-        let agent = |name: &str, prompt: &str, role, servers, require_approval| Agent {
+        let helper = self.backend.clone().unwrap_or_else(|| Arc::new(InProcessBackend(self.worker("helper"))));
+        self.supervisor_of([("helper", helper)])
+    }
+
+    /// A supervisor with these agents.
+    pub(crate) fn supervisor_of<'a>(
+        &self,
+        agents: impl IntoIterator<Item = (&'a str, Arc<dyn AgentBackend>)>,
+    ) -> Arc<Agent> {
+        let delegate = |(name, backend): (&str, Arc<dyn AgentBackend>)| {
+            let (title, routing_hint) = (name[..1].to_uppercase() + &name[1..], "helps".to_owned());
+            (AgentName::new(name), Delegate { backend, active: TaskTracker::new(), title, routing_hint })
+        };
+        let delegates: Delegates = agents.into_iter().map(delegate).collect();
+        let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+        let role = Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates) };
+        self.agent("supervisor", role, Vec::new(), Vec::new())
+    }
+
+    /// An agent with the tools.
+    pub(crate) fn worker(&self, name: &str) -> Arc<Agent> {
+        self.agent(name, Role::Worker, self.servers.clone(), self.require_approval.clone())
+    }
+
+    fn agent(
+        &self,
+        name: &str,
+        role: Role,
+        servers: Vec<ServerSpec>,
+        require_approval: Vec<String>,
+    ) -> Arc<Agent> {
+        let prompt =
+            if matches!(role, Role::Worker) { format!("You are the {name}.") } else { String::new() };
+        Arc::new(Agent {
             name: AgentName::new(name),
             title: name.to_owned(),
             description: String::new(),
-            prompt: prompt.to_owned(),
+            prompt,
             role,
-            model: model.clone(),
+            model: Arc::new(Scripted::from_yaml("test", self.script).unwrap()),
             toolbox: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
             a2a: None,
-            streaming,
+            streaming: self.streaming,
             limits: Limits::default(),
             require_approval,
             preambles: PreambleCache::default(),
-        };
-        let prompt = "You are the helper.";
-        let helper = Arc::new(agent("helper", prompt, Role::Worker, self.servers, self.require_approval));
-        let delegate = Delegate {
-            backend: self.backend.unwrap_or_else(|| Arc::new(InProcessBackend(helper))),
-            active: TaskTracker::new(),
-            title: "Helper".to_owned(),
-            routing_hint: "helps".to_owned(),
-        };
-        let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-        let delegates: Delegates = [(AgentName::new("helper"), delegate)].into_iter().collect();
-        let role = Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates) };
-        Arc::new(agent("supervisor", "", role, Vec::new(), Vec::new()))
+        })
     }
 
     pub(crate) fn runs(self, store: Arc<dyn Store>) -> Arc<Runs> {
-        Runs::new(
-            self.supervisor(),
-            Presentation::Supervisor { tool_output: None },
-            store,
-            Duration::from_mins(10),
-            LOG_MEMORY,
-        )
+        runs_of(self.supervisor(), Presentation::Supervisor { tool_output: None }, store)
     }
+}
+
+/// The runs of an agent.
+pub(crate) fn runs_of(agent: Arc<Agent>, presentation: Presentation, store: Arc<dyn Store>) -> Arc<Runs> {
+    Runs::new(agent, presentation, store, Duration::from_mins(10), LOG_MEMORY)
 }
 
 pub(crate) fn supervisor(streaming: bool) -> Arc<Agent> {

@@ -20,6 +20,9 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
     }
     let over = state.phase == Phase::Waiting;
     let Some((call, agent)) = under_way(state, id) else { return };
+    if shows_progress(&update) {
+        call.answered = None;
+    }
     match update {
         // A waiting run has ended for its clients, but the positions of its agents must still be saved.
         DelegateUpdate::Accepted { task, context } => {
@@ -54,6 +57,17 @@ fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCa
     let CallKind::Delegation { agent } = &call.kind else { return None };
     let agent = agent.clone();
     Some((call, agent))
+}
+
+/// Whether the update shows that the agent has taken the answer to its question.
+const fn shows_progress(update: &DelegateUpdate) -> bool {
+    match update {
+        DelegateUpdate::Event { place, .. } => place.is_some(),
+        DelegateUpdate::Accepted { .. } => false,
+        DelegateUpdate::Checkpoint { .. }
+        | DelegateUpdate::Asks { .. }
+        | DelegateUpdate::Finished { .. } => true,
+    }
 }
 
 /// The agent's status, whether the call waits for a person or not.

@@ -98,7 +98,8 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
         // The agent applies the decisions to its own question.
         let from = call_results::resume_point(&then);
         call.status = *then;
-        let answered = Some(Answered { form, decisions });
+        let answered = Some(Answered { form, decisions, is_repeated: false });
+        call.answered = answered.clone().map(Box::new);
         return Some(calls::perform(call, Some(Resume { from, answered })));
     }
     let decision = decisions.into_iter().next().unwrap_or(Decision::Reject { message: String::new() });

@@ -3,7 +3,7 @@
 use crate::conversation::interrupted;
 use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
-use crate::io::Resume;
+use crate::io::{Answered, Resume};
 use crate::state::{CallKind, CallStatus, Phase, RunState};
 
 use super::{call_results, calls, model_request};
@@ -30,7 +30,9 @@ fn resume_calls(state: &mut RunState, out: &mut Effects) {
             let text = interrupted(&call.name);
             call_results::finish_call(call, Err(text), chars, out);
         } else {
-            let resume = Resume { from: call_results::resume_point(&call.status), answered: None };
+            let again = |answered: &Answered| Answered { is_repeated: true, ..answered.clone() };
+            let answered = call.answered.as_deref().map(again);
+            let resume = Resume { from: call_results::resume_point(&call.status), answered };
             resumed.push(calls::perform(call, Some(resume)));
         }
     }

@@ -149,6 +149,7 @@ fn pending(
         arguments: Value::Object(arguments),
         kind,
         status: question.map_or(CallStatus::Ready, waiting),
+        answered: None,
     }
 }
 

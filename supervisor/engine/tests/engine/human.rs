@@ -299,7 +299,7 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
     let place = RemotePlace::default();
     let resume = Resume {
         from: Some(ResumePoint::Remote { task, context, place }),
-        answered: Some(Answered { form: form.clone(), decisions: vec![decision] }),
+        answered: Some(Answered { form: form.clone(), decisions: vec![decision], ..Answered::default() }),
     };
     let [Effect::Emit(_), Effect::Delegate { resume: reported, prompt, .. }] = effects.as_slice() else {
         panic!("{effects:?}")
@@ -341,7 +341,7 @@ fn a_checkpoint_that_follows_the_question_is_stored() {
     let outcome = caipe_engine::DelegationOutcome::Completed { text: "late".to_owned() };
     assert!(sim.delegate("a", DelegateUpdate::Finished { outcome }).is_empty(), "the run is over");
     let effects = decide(&mut sim, vec![reject("no")]);
-    let answered = Answered { form: asked, decisions: vec![reject("no")] };
+    let answered = Answered { form: asked, decisions: vec![reject("no")], ..Answered::default() };
     let resume = Resume { from: Some(ResumePoint::Nested(frame)), answered: Some(answered) };
     assert!(
         matches!(&effects[..], [Effect::Emit(_), Effect::Delegate { resume: Some(reported), .. }] if *reported == resume)

@@ -162,7 +162,7 @@ fn answered(agent: &str, message: &str) -> Answered {
     let form = in_words(agent, None);
     let values = form.fields.iter().map(|field| (field.field_name.clone(), message.into()));
     let decisions = vec![Decision::Submit { values: values.collect::<Map<_, _>>() }];
-    Answered { form, decisions }
+    Answered { form, decisions, ..Answered::default() }
 }
 
 /// The run as the agent may know it: only a registered agent learns the user.

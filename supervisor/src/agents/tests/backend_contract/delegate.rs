@@ -36,7 +36,7 @@ impl Worker {
         record: &DelegationRecord,
         decisions: Vec<Decision>,
     ) -> DelegationRecord {
-        let answered = Answered { form: record.question().clone(), decisions };
+        let answered = Answered { form: record.question().clone(), decisions, ..Answered::default() };
         self.resume(record, Some(answered)).await
     }
 

@@ -1,0 +1,383 @@
+//! A rich run whose supervisor or agent dies at every write, after every write, and at every event that a client reads.
+
+use std::net::TcpListener as StdListener;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caipe_a2a::card::CardBuilder;
+use caipe_a2a::client::{CardCache, http_builder};
+use caipe_a2a::model::{Artifact, Event, Message, Task, TaskState};
+use caipe_a2a::server::{ServerOptions, TaskLog, router};
+use caipe_engine::AgentName;
+use caipe_store::{Commit, MemoryStore, Store, StoreError};
+use caipe_supervisor::agents::InProcessBackend;
+use caipe_supervisor::binding::{ACTIVITY_EXTENSION, Presentation};
+use caipe_supervisor::delegation::AgentBackend;
+use caipe_supervisor::http::TaskApi;
+use caipe_supervisor::remote::{RemoteBackend, RemoteTarget};
+use caipe_supervisor::run::Runs;
+use serde_json::{Value, json};
+use tokio::net::TcpListener;
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::sync::CancellationToken;
+
+use crate::gated::{Gate, Gated};
+use crate::support::{PATIENCE, TestSetup, Tools, decisions, message, runs_of, to_task};
+
+/// A plan, three agents in parallel, of which one needs an approval and one is remote, and an answer of several words.
+const SCRIPT: &str = r#"
+turns:
+  - { when: { agent: reader, turn: 0 }, reply: { delay_ms: 1, text: Reader begins., calls: [{ name: add, arguments: { a: 1, b: 2 } }] } }
+  - { when: { agent: reader }, reply: { delay_ms: 1, text: "read {{ last_result }}" } }
+  - { when: { agent: writer, turn: 0 }, reply: { calls: [{ name: echo, arguments: { text: danger } }] } }
+  - { when: { agent: writer }, reply: { delay_ms: 1, text: "wrote {{ last_result }}" } }
+  - { when: { agent: distant, turn: 0 }, reply: { delay_ms: 1, text: Distant begins., calls: [{ name: add, arguments: { a: 3, b: 4 } }] } }
+  - { when: { agent: distant }, reply: { delay_ms: 1, text: "fetched {{ last_result }}" } }
+  - when: { turn: 0 }
+    reply:
+      delay_ms: 1
+      text: I plan this first.
+      calls:
+        - name: write_todos
+          arguments:
+            todos:
+              - { content: "[Reader] read", status: in_progress }
+              - { content: "[Writer] write", status: pending }
+              - { content: "[Distant] fetch", status: pending }
+        - { name: task, arguments: { subagent_type: reader, description: read } }
+        - { name: task, arguments: { subagent_type: writer, description: write } }
+        - { name: task, arguments: { subagent_type: distant, description: fetch } }
+  - when: { turn: 1 }
+    reply:
+      calls:
+        - name: write_todos
+          arguments:
+            todos:
+              - { content: "[Reader] read", status: completed }
+              - { content: "[Writer] write", status: completed }
+              - { content: "[Distant] fetch", status: completed }
+  - { reply: { delay_ms: 1, text: "{% for one in results %}{{ one.content }} / {% endfor %}in ten or more words all is done now" } }
+"#;
+
+/// The text that stands for the result of a call whose outcome is unknown.
+const UNKNOWN: &str = "did not complete (session was interrupted)";
+
+/// Where a process dies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Point {
+    Never,
+    /// Before the write with this number, which never happens.
+    Before(usize),
+    /// After the write with this number, before anything that follows from it.
+    After(usize),
+    /// Once the client has read so many events.
+    Read(usize),
+}
+
+/// Ends all that a process does to the store at one point.
+#[derive(Debug)]
+struct Killer {
+    point: Point,
+    begun: AtomicUsize,
+    written: AtomicUsize,
+    dead: CancellationToken,
+}
+
+impl Killer {
+    fn at(point: Point) -> Self {
+        let (begun, written) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Self { point, begun, written, dead: CancellationToken::new() }
+    }
+
+    async fn pass(&self, point: Point) {
+        if self.point == point {
+            self.dead.cancel();
+        }
+        if self.dead.is_cancelled() {
+            std::future::pending().await
+        }
+    }
+}
+
+#[async_trait]
+impl Gate for Killer {
+    async fn admit(&self, _commit: &Commit) -> Result<(), StoreError> {
+        self.pass(Point::Before(self.begun.fetch_add(1, Ordering::SeqCst) + 1)).await;
+        Ok(())
+    }
+
+    async fn written(&self) {
+        self.pass(Point::After(self.written.fetch_add(1, Ordering::SeqCst) + 1)).await;
+    }
+}
+
+/// A process: its threads, which end with it, and its runs over a store, which does not.
+struct Process {
+    runtime: Runtime,
+    runs: Arc<Runs>,
+    store: Arc<Gated<Killer>>,
+}
+
+impl Process {
+    fn start(inner: &Arc<MemoryStore>, point: Point, runs: impl FnOnce(Arc<dyn Store>) -> Arc<Runs>) -> Self {
+        let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+        let store = Arc::new(Gated { inner: inner.clone(), gate: Killer::at(point) });
+        let runs = {
+            let _entered = runtime.enter();
+            runs(store.clone())
+        };
+        Self { runtime, runs, store }
+    }
+
+    /// Does this in the process until it dies. Returns the result, if it came so far, and the number of begun writes.
+    fn work<T>(self, work: impl AsyncFnOnce(&Arc<Runs>, &Killer) -> T) -> (Option<T>, usize) {
+        let killer = &self.store.gate;
+        let done = self.runtime.block_on(async {
+            let worked = async {
+                tokio::select! {
+                    biased;
+                    () = killer.dead.cancelled() => None,
+                    done = work(&self.runs, killer) => Some(done),
+                }
+            };
+            tokio::time::timeout(PATIENCE, worked).await.expect("the run comes to its end")
+        });
+        killer.dead.cancel();
+        let writes = killer.begun.load(Ordering::SeqCst);
+        self.runtime.shutdown_timeout(PATIENCE);
+        (done, writes)
+    }
+}
+
+/// What a client knows. It sends a message again until it has a response, and reads on where it stopped.
+struct Client {
+    request: Message,
+    answer: Option<Message>,
+    seen: u64,
+    read: usize,
+    artifacts: Vec<Artifact>,
+}
+
+impl Client {
+    fn new() -> Self {
+        let (answer, artifacts) = (None, Vec::new());
+        Self { request: message("go", None), answer, seen: 0, read: 0, artifacts }
+    }
+
+    async fn work(&mut self, runs: &Arc<Runs>, killer: &Killer) -> Task {
+        let (mut log, _) = runs.send(self.request.clone()).await.unwrap();
+        loop {
+            self.follow(&log, killer).await;
+            let task = log.snapshot();
+            if task.status.state != TaskState::InputRequired {
+                return task;
+            }
+            let approve = || vec![decisions(&json!([{"type": "approve"}]))];
+            let answer =
+                self.answer.get_or_insert_with(|| to_task(Some(&task.id), &task.context_id, approve()));
+            (log, _) = runs.send(answer.clone()).await.unwrap();
+        }
+    }
+
+    async fn follow(&mut self, log: &Arc<TaskLog>, killer: &Killer) {
+        let mut cursor = log.cursor(self.seen);
+        while let Some(logged) = cursor.next().await {
+            assert!(logged.seq() > self.seen, "{} came after {}", logged.seq(), self.seen);
+            self.seen = logged.seq();
+            self.take(logged.event());
+            self.read += 1;
+            killer.pass(Point::Read(self.read)).await;
+        }
+    }
+
+    fn take(&mut self, event: &Event) {
+        match event {
+            Event::Task(task) => self.artifacts.clone_from(&task.artifacts),
+            Event::ArtifactUpdate(update) => {
+                let new = &update.artifact;
+                match self.artifacts.iter_mut().find(|known| known.artifact_id == new.artifact_id) {
+                    Some(known) if update.append => known.append(new),
+                    Some(known) => known.clone_from(new),
+                    None => self.artifacts.push(new.clone()),
+                }
+            }
+            Event::Message(_) | Event::StatusUpdate(_) => {}
+        }
+    }
+}
+
+/// The agent `distant`, which a dead process does not take with it: the next process has its store and its address.
+struct Distant {
+    url: String,
+    listener: StdListener,
+    store: Arc<MemoryStore>,
+}
+
+impl Distant {
+    fn new() -> Self {
+        let listener = StdListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        Self { url, listener, store: Arc::default() }
+    }
+
+    /// Serves until `stop`; the first process dies at the point. Returns its number of writes.
+    fn serve(&self, point: Point, tools: &Tools, stop: &CancellationToken) -> usize {
+        let mut point = point;
+        let mut of_first = None;
+        while !stop.is_cancelled() {
+            let runs = |store| {
+                let agent = setup(tools, false).worker("distant");
+                runs_of(agent, Presentation::sub_agent("distant", &std::collections::BTreeMap::new()), store)
+            };
+            let process = Process::start(&self.store, point, runs);
+            let (_, writes) = process.work(async |runs, _| {
+                runs.recover().await.unwrap();
+                let listener = TcpListener::from_std(self.listener.try_clone().unwrap()).unwrap();
+                let card = CardBuilder::new("Distant", "Fetches.", &self.url, "1");
+                let card = card.extension(ACTIVITY_EXTENSION, "activity").build();
+                let api = TaskApi::new(runs.clone(), [card.clone(), card], None);
+                let serving = axum::serve(listener, router(Arc::new(api), ServerOptions::default()));
+                tokio::select! {
+                    served = async { serving.await } => served.unwrap(),
+                    () = stop.cancelled() => {}
+                }
+            });
+            of_first.get_or_insert(writes);
+            point = Point::Never;
+        }
+        of_first.unwrap_or_default()
+    }
+
+    fn backend(&self) -> Arc<dyn AgentBackend> {
+        let target = RemoteTarget {
+            name: AgentName::new("distant"),
+            url: self.url.parse().unwrap(),
+            headers: axum::http::HeaderMap::new(),
+            silence: Duration::from_secs(20),
+            require_approval: Vec::new(),
+        };
+        RemoteBackend::new(target, http_builder().no_proxy().build().unwrap(), Arc::new(CardCache::default()))
+    }
+}
+
+fn setup(tools: &Tools, guarded: bool) -> TestSetup {
+    let require_approval = if guarded { vec!["echo".to_owned()] } else { Vec::new() };
+    TestSetup { script: SCRIPT, servers: vec![tools.spec()], require_approval, ..TestSetup::default() }
+}
+
+fn supervisor(tools: &Tools, distant: &Distant, store: Arc<dyn Store>) -> Arc<Runs> {
+    let in_process = |guarded, name| -> Arc<dyn AgentBackend> {
+        Arc::new(InProcessBackend(setup(tools, guarded).worker(name)))
+    };
+    let agents =
+        [("reader", in_process(false, "reader")), ("writer", in_process(true, "writer")), ("distant", distant.backend())];
+    let agent = setup(tools, false).supervisor_of(agents);
+    runs_of(agent, Presentation::Supervisor { tool_output: None }, store)
+}
+
+/// What a run came to.
+#[derive(Debug)]
+struct Outcome {
+    state: TaskState,
+    answer: String,
+    /// The content and the status of each step.
+    plan: Vec<(Value, Value)>,
+    /// The calls that the tool server received: of `reader`, `writer`, `distant`.
+    calls: [usize; 3],
+    /// The writes of the first processes of supervisor and agent, and the events that the client read.
+    writes: usize,
+    distant_writes: usize,
+    read: usize,
+}
+
+/// A run whose supervisor dies at one point and whose agent dies at another, once each.
+fn run(world: &Runtime, of_supervisor: Point, of_distant: Point) -> Outcome {
+    let tools = world.block_on(Tools::start());
+    let (distant, store, stop) = (Distant::new(), Arc::<MemoryStore>::default(), CancellationToken::new());
+    let mut client = Client::new();
+    let (task, writes, distant_writes) = std::thread::scope(|threads| {
+        let serving = threads.spawn(|| distant.serve(of_distant, &tools, &stop));
+        // Also if this thread panics.
+        let _stop = stop.clone().drop_guard();
+        let mut point = of_supervisor;
+        let mut first = None;
+        let task = loop {
+            let process = Process::start(&store, point, |store| supervisor(&tools, &distant, store));
+            let (done, writes) = process.work(async |runs, killer| {
+                runs.recover().await.unwrap();
+                client.work(runs, killer).await
+            });
+            first.get_or_insert(writes);
+            point = Point::Never;
+            if let Some(task) = done {
+                break task;
+            }
+        };
+        stop.cancel();
+        (task, first.unwrap_or_default(), serving.join().unwrap())
+    });
+    assert_eq!(client.artifacts, task.artifacts, "the client has what the task has");
+    let of = |name: &str| task.artifacts.iter().rfind(|artifact| artifact.name.as_deref() == Some(name));
+    let answer = of("final_result").map(Artifact::text).unwrap_or_default();
+    let is_plan = |artifact: &&Artifact| artifact.name.as_deref().is_some_and(|name| name.starts_with("execution_plan"));
+    let plan = task.artifacts.iter().rfind(is_plan).and_then(|plan| plan.parts.last()?.as_data().cloned());
+    let step = |step: &Value| (step["title"].clone(), step["status"].clone());
+    let plan = plan.unwrap_or_default()["steps"].as_array().into_iter().flatten().map(step).collect();
+    let made = tools.calls();
+    let count = |argument: &str, value: Value| made.iter().filter(|call| call[argument] == value).count();
+    let calls = [count("a", json!(1)), count("text", json!("danger")), count("a", json!(3))];
+    Outcome { state: task.status.state, answer, plan, calls, writes, distant_writes, read: client.read }
+}
+
+impl Outcome {
+    /// Whether it is what the undisturbed run came to, but for calls whose outcome is unknown.
+    fn check(&self, undisturbed: &Self) {
+        assert_eq!(self.state, TaskState::Completed, "{self:?}");
+        assert_eq!(self.plan, undisturbed.plan, "{self:?}");
+        let parts = |outcome: &Self| outcome.answer.split(" / ").map(str::to_owned).collect::<Vec<_>>();
+        let (mine, theirs) = (parts(self), parts(undisturbed));
+        assert_eq!(mine.len(), theirs.len(), "{self:?}");
+        for (mine, theirs) in mine.iter().zip(&theirs) {
+            assert!(mine == theirs || mine.contains(UNKNOWN), "{mine} is not {theirs}: {self:?}");
+        }
+        let words = ["read", "wrote", "fetched"];
+        for (calls, word) in self.calls.into_iter().zip(words) {
+            let is_unknown = mine.iter().any(|part| part.starts_with(word) && part.contains(UNKNOWN));
+            assert!(calls == 1 || (calls == 0 && is_unknown), "{calls} calls, {word}: {self:?}");
+        }
+    }
+}
+
+/// A deadlock of the test itself ends with the time limit of each step.
+#[test]
+fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
+    let world = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let undisturbed = run(&world, Point::Never, Point::Never);
+    println!("{undisturbed:?}");
+    undisturbed.check(&undisturbed);
+    assert_eq!(undisturbed.calls, [1, 1, 1]);
+    let (mut kills, mut unknown) = (0, 0);
+    let mut kill = |of_supervisor, of_distant| {
+        println!("{of_supervisor:?} {of_distant:?}");
+        let outcome = run(&world, of_supervisor, of_distant);
+        outcome.check(&undisturbed);
+        kills += 1;
+        unknown += usize::from(outcome.answer.contains(UNKNOWN));
+    };
+    for number in 1..=undisturbed.writes {
+        kill(Point::Before(number), Point::Never);
+        kill(Point::After(number), Point::Never);
+    }
+    for number in 1..=undisturbed.distant_writes {
+        kill(Point::Never, Point::Before(number));
+        kill(Point::Never, Point::After(number));
+        kill(Point::Before(number * undisturbed.writes / undisturbed.distant_writes), Point::After(number));
+    }
+    for number in 1..=undisturbed.read {
+        kill(Point::Read(number), Point::Never);
+    }
+    println!("{kills} kills, 0 differences, {unknown} times the outcome of a call was unknown");
+}

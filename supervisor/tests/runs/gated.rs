@@ -1,0 +1,88 @@
+//! A store whose writes a test can hold up, refuse or count.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use caipe_store::{
+    Commit, Lease, LoggedEvent, MemoryStore, PushRecord, Store, StoreError, StoredConversation, TaskFilter,
+    TaskRecord,
+};
+
+/// Stands around every write, and may hold it up or refuse it.
+#[async_trait]
+pub(crate) trait Gate: std::fmt::Debug + Send + Sync {
+    /// Before the write.
+    async fn admit(&self, commit: &Commit) -> Result<(), StoreError>;
+
+    /// After the write, before the writer learns of it.
+    async fn written(&self) {}
+}
+
+/// A store with a gate.
+#[derive(Debug, Default)]
+pub(crate) struct Gated<G> {
+    pub(crate) inner: Arc<MemoryStore>,
+    pub(crate) gate: G,
+}
+
+#[async_trait]
+impl<G: Gate> Store for Gated<G> {
+    fn backend(&self) -> &'static str {
+        "gated"
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        self.gate.admit(&commit).await?;
+        self.inner.commit(commit).await?;
+        self.gate.written().await;
+        Ok(())
+    }
+
+    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
+        self.inner.acquire(task).await
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
+        self.inner.conversation(context).await
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+        self.inner.task(id).await
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        self.inner.tasks(filter).await
+    }
+
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        self.inner.count_tasks(filter).await
+    }
+
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
+        self.inner.put_push(push).await
+    }
+
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
+        self.inner.pushes_of(task).await
+    }
+
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
+        self.inner.pushes_pending().await
+    }
+
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
+        self.inner.push_delivered(task, id, seq).await
+    }
+
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.delete_push(task, id).await
+    }
+
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
+        self.inner.events(task, after, limit).await
+    }
+
+    async fn healthy(&self) -> Result<(), StoreError> {
+        self.inner.healthy().await
+    }
+}
