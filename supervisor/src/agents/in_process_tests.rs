@@ -51,7 +51,8 @@ fn waiting(forms: Vec<Form>) -> RunState {
 
 fn resumed(agent: &Agent, frame: RunState, decision: Option<Decision>) -> FirstInput {
     let form = frame.questions().first().map(|form| (*form).clone()).unwrap_or_default();
-    let answered = decision.map(|decision| Answered { form, decisions: vec![decision], ..Answered::default() });
+    let answered =
+        decision.map(|decision| Answered { form, decisions: vec![decision], ..Answered::default() });
     let resume = Resume { from: Some(ResumePoint::Nested(Box::new(frame))), answered };
     first_input(agent, (&RunInfo::default(), String::new()), String::new(), Some(resume))
 }

@@ -11,9 +11,9 @@ use super::failure::{self, RemoteFailure};
 use super::{SHORT_CALL, request};
 use crate::delegation::DelegationEnd;
 
-/// The number of attempts to reach an agent, and the wait before the second one, which doubles each time.
-const TRIES: u32 = 5;
-const FIRST_WAIT: Duration = Duration::from_millis(250);
+/// The number of attempts to reach an agent or to pass a message to it, and the wait before the second one, which doubles each time.
+pub(super) const TRIES: u32 = 5;
+pub(super) const FIRST_WAIT: Duration = Duration::from_millis(250);
 
 /// The result of the search for a task that may have been started.
 enum Found {

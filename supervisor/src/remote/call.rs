@@ -5,11 +5,12 @@ use std::time::Duration;
 use caipe_a2a::ProtocolVersion;
 use caipe_a2a::client::{A2aClient, ClientError, EventStream, Followed, StreamEvent};
 use caipe_a2a::model::{Event, SendMessageRequest};
-use caipe_engine::{CallEnd, DelegateUpdate, DelegationOutcome, RemotePlace, Resume, ResumePoint};
+use caipe_engine::{Answered, CallEnd, DelegateUpdate, DelegationOutcome, RemotePlace, Resume, ResumePoint};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
+use super::begin_task::{FIRST_WAIT, TRIES};
 use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
@@ -67,25 +68,46 @@ impl Call<'_> {
             return DelegationEnd::CANCELED;
         }
         match (known, resume) {
-            // A foreign agent acts on each copy of a message: a second one could answer its next question.
-            (Some(known), Some(Resume { answered: Some(answered), .. }))
-                if !answered.is_repeated || self.reader(&client).is_ours() =>
-            {
-                let demanded = &self.backend.target.require_approval;
-                let (task, context) = (&known.task, &known.context);
-                let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);
-                let reader = self.reader(&client).from(known.place, true);
-                let stream = client.follow(SendMessageRequest::new(message));
-                match self.follow(&client, stream, reader, Some(known.clone())).await {
-                    // If the answer did not arrive, the agent repeats its question, and the supervisor passes it on.
-                    Err(error) if failure::is_cut(&error) => self.resume_task(&client, known).await,
-                    followed => self.end_of(followed),
-                }
+            (Some(known), Some(Resume { answered: Some(answered), .. })) => {
+                self.answer(&client, known, answered).await
             }
             (Some(known), _) => self.resume_task(&client, known).await,
             (None, Some(_)) => self.begin_again(&client).await,
             (None, None) => self.begin(&client).await,
         }
+    }
+
+    /// Passes on the answer to the question of a waiting task. An agent of this program acts on it once, so it gets the answer
+    /// again if it may not have received it. A foreign agent could take a second copy for the answer to its next question.
+    async fn answer(&self, client: &A2aClient, known: RemoteTask, answered: &Answered) -> DelegationEnd {
+        let is_ours = self.reader(client).is_ours();
+        if answered.is_repeated && !is_ours {
+            return self.resume_task(client, known).await;
+        }
+        let demanded = &self.backend.target.require_approval;
+        let (task, context) = (&known.task, &known.context);
+        let message = request::answer(self.delegation, &self.ids, task, context, answered, demanded);
+        let mut wait = FIRST_WAIT;
+        for attempt in 1.. {
+            let reader = self.reader(client).from(known.place, true);
+            let stream = client.follow(SendMessageRequest::new(message.clone()));
+            let error = match self.follow(client, stream, reader, Some(known.clone())).await {
+                Ok(end) => return end,
+                Err(error) => error,
+            };
+            let is_cut = failure::is_cut(&error);
+            let may_repeat = error.is_unaccepted() || (is_cut && is_ours);
+            if !may_repeat || attempt == TRIES || self.cancel.is_cancelled() {
+                if is_cut {
+                    // If the answer did not arrive, the agent repeats its question, and the supervisor passes it on.
+                    break;
+                }
+                return self.fail(&RemoteFailure::Unaccepted(error));
+            }
+            tokio::time::sleep(wait).await;
+            wait *= 2;
+        }
+        self.resume_task(client, known).await
     }
 
     /// Follows a running task from a known position.

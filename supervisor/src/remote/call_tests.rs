@@ -449,13 +449,29 @@ async fn an_answer_that_did_not_arrive_is_asked_for_again() {
         _ => TestResponse::Status(500),
     })
     .await;
-    let answered = Answered { form: Form::default(), decisions: vec![Decision::Approve], ..Answered::default() };
+    let answered =
+        Answered { form: Form::default(), decisions: vec![Decision::Approve], ..Answered::default() };
     let resume = Resume { answered: Some(answered), ..remote(RemotePlace::default()) };
     let updates = run(&test_agent.backend(), Some(resume)).await;
     let Some(DelegateUpdate::Asks { form }) = updates.last() else { panic!("{updates:?}") };
     assert_eq!(form.description, "The agent jira asks: Really?");
     let sent = test_agent.asked().into_iter().find(|asked| asked.method == "SendStreamingMessage").unwrap();
     assert_eq!(sent.params["message"]["taskId"], "t");
+}
+
+/// After a crash of the supervisor, the agent may have asked its next question already.
+#[tokio::test]
+async fn a_foreign_agent_gets_no_answer_twice() {
+    let test_agent = foreign(|method, _| match method {
+        "SubscribeToTask" => TestResponse::Events(3, vec![task("INPUT_REQUIRED")]),
+        _ => TestResponse::Status(500),
+    })
+    .await;
+    let answered = Answered { form: Form::default(), decisions: vec![Decision::Approve], is_repeated: true };
+    let resume = Resume { answered: Some(answered), ..remote(RemotePlace::default()) };
+    let updates = run(&test_agent.backend(), Some(resume)).await;
+    assert!(matches!(updates.last(), Some(DelegateUpdate::Asks { .. })), "{updates:?}");
+    assert_eq!(test_agent.count("SendStreamingMessage"), 0);
 }
 
 #[tokio::test]

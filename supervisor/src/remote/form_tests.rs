@@ -106,7 +106,8 @@ fn each_call_of_several_gets_its_own_decision() {
         ..Form::default()
     };
     let decisions = vec![Decision::Approve, Decision::Reject { message: "keep it".to_owned() }];
-    let parts = answer(&Answered { form: several.clone(), decisions: decisions.clone(), ..Answered::default() });
+    let parts =
+        answer(&Answered { form: several.clone(), decisions: decisions.clone(), ..Answered::default() });
     assert_eq!(
         data(&parts)["resume"]["decisions"],
         json!([

@@ -67,8 +67,11 @@ fn the_message_names_the_tools_that_need_approval() {
 #[test]
 fn an_answer_goes_to_the_task_that_asked() {
     let delegation = delegation("c", None, "jira", "t", "1");
-    let answered =
-        Answered { form: form::in_words("jira", None), decisions: vec![caipe_engine::Decision::Approve], ..Answered::default() };
+    let answered = Answered {
+        form: form::in_words("jira", None),
+        decisions: vec![caipe_engine::Decision::Approve],
+        ..Answered::default()
+    };
     let message = answer(&delegation, &Ids::of(&delegation), "remote", "there", &answered, &[]);
     assert_eq!((message.task_id.as_deref(), message.context_id.as_deref()), (Some("remote"), Some("there")));
     let nowhere = answer(&delegation, &Ids::of(&delegation), "remote", "", &answered, &[]);

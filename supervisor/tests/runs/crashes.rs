@@ -1,5 +1,6 @@
 //! A rich run whose supervisor or agent dies at every write, after every write, and at every event that a client reads.
 
+use std::collections::BTreeMap;
 use std::net::TcpListener as StdListener;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,7 +27,7 @@ use tokio_util::sync::CancellationToken;
 use crate::gated::{Gate, Gated};
 use crate::support::{PATIENCE, TestSetup, Tools, decisions, message, runs_of, to_task};
 
-/// A plan, three agents in parallel, of which one needs an approval and one is remote, and an answer of several words.
+/// A plan, three agents in parallel, of which two need an approval and one is remote, and an answer of several words.
 const SCRIPT: &str = r#"
 turns:
   - { when: { agent: reader, turn: 0 }, reply: { delay_ms: 1, text: Reader begins., calls: [{ name: add, arguments: { a: 1, b: 2 } }] } }
@@ -34,7 +35,8 @@ turns:
   - { when: { agent: writer, turn: 0 }, reply: { calls: [{ name: echo, arguments: { text: danger } }] } }
   - { when: { agent: writer }, reply: { delay_ms: 1, text: "wrote {{ last_result }}" } }
   - { when: { agent: distant, turn: 0 }, reply: { delay_ms: 1, text: Distant begins., calls: [{ name: add, arguments: { a: 3, b: 4 } }] } }
-  - { when: { agent: distant }, reply: { delay_ms: 1, text: "fetched {{ last_result }}" } }
+  - { when: { agent: distant, turn: 1 }, reply: { calls: [{ name: echo, arguments: { text: far } }] } }
+  - { when: { agent: distant }, reply: { delay_ms: 1, text: "fetched {% for one in results %}{{ one.content }} and {% endfor %}more" } }
   - when: { turn: 0 }
     reply:
       delay_ms: 1
@@ -63,6 +65,9 @@ turns:
 
 /// The text that stands for the result of a call whose outcome is unknown.
 const UNKNOWN: &str = "did not complete (session was interrupted)";
+
+/// Runs at the same time, which wait more than they work.
+const AT_ONCE: usize = 4;
 
 /// Where a process dies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +159,8 @@ impl Process {
 /// What a client knows. It sends a message again until it has a response, and reads on where it stopped.
 struct Client {
     request: Message,
-    answer: Option<Message>,
+    /// The answer to each question, by the interactions that it decides.
+    answers: BTreeMap<String, Message>,
     seen: u64,
     read: usize,
     artifacts: Vec<Artifact>,
@@ -162,21 +168,24 @@ struct Client {
 
 impl Client {
     fn new() -> Self {
-        let (answer, artifacts) = (None, Vec::new());
-        Self { request: message("go", None), answer, seen: 0, read: 0, artifacts }
+        let (answers, artifacts) = (BTreeMap::new(), Vec::new());
+        Self { request: message("go", None), answers, seen: 0, read: 0, artifacts }
     }
 
     async fn work(&mut self, runs: &Arc<Runs>, killer: &Killer) -> Task {
         let (mut log, _) = runs.send(self.request.clone()).await.unwrap();
+        let mut answered = Vec::new();
         loop {
             self.follow(&log, killer).await;
             let task = log.snapshot();
             if task.status.state != TaskState::InputRequired {
                 return task;
             }
-            let approve = || vec![decisions(&json!([{"type": "approve"}]))];
-            let answer =
-                self.answer.get_or_insert_with(|| to_task(Some(&task.id), &task.context_id, approve()));
+            let approvals = approvals(&task);
+            let approve = || to_task(Some(&task.id), &task.context_id, vec![decisions(&approvals)]);
+            let answer = self.answers.entry(approvals.to_string()).or_insert_with(approve);
+            assert!(!answered.contains(&approvals), "asked again: {approvals}");
+            answered.push(approvals);
             (log, _) = runs.send(answer.clone()).await.unwrap();
         }
     }
@@ -208,6 +217,15 @@ impl Client {
     }
 }
 
+/// The approval of each call that the last form of a task asks about.
+fn approvals(task: &Task) -> Value {
+    let is_form = |artifact: &&Artifact| artifact.name.as_deref() == Some("UserInputMetaData");
+    let form = task.artifacts.iter().rfind(is_form).and_then(|form| form.parts[0].as_data()).expect("a form");
+    let fields = form["input_fields"].as_array().expect("fields");
+    let approve = |field: &Value| json!({"type": "approve", "interaction_id": field["interaction_id"], "digest": field["digest"]});
+    fields.iter().map(approve).collect()
+}
+
 /// The agent `distant`, which a dead process does not take with it: the next process has its store and its address.
 struct Distant {
     url: String,
@@ -229,8 +247,8 @@ impl Distant {
         let mut of_first = None;
         while !stop.is_cancelled() {
             let runs = |store| {
-                let agent = setup(tools, false).worker("distant");
-                runs_of(agent, Presentation::sub_agent("distant", &std::collections::BTreeMap::new()), store)
+                let agent = setup(tools, true).worker("distant");
+                runs_of(agent, Presentation::sub_agent("distant", &BTreeMap::new()), store)
             };
             let process = Process::start(&self.store, point, runs);
             let (_, writes) = process.work(async |runs, _| {
@@ -272,8 +290,11 @@ fn supervisor(tools: &Tools, distant: &Distant, store: Arc<dyn Store>) -> Arc<Ru
     let in_process = |guarded, name| -> Arc<dyn AgentBackend> {
         Arc::new(InProcessBackend(setup(tools, guarded).worker(name)))
     };
-    let agents =
-        [("reader", in_process(false, "reader")), ("writer", in_process(true, "writer")), ("distant", distant.backend())];
+    let agents = [
+        ("reader", in_process(false, "reader")),
+        ("writer", in_process(true, "writer")),
+        ("distant", distant.backend()),
+    ];
     let agent = setup(tools, false).supervisor_of(agents);
     runs_of(agent, Presentation::Supervisor { tool_output: None }, store)
 }
@@ -281,12 +302,14 @@ fn supervisor(tools: &Tools, distant: &Distant, store: Arc<dyn Store>) -> Arc<Ru
 /// What a run came to.
 #[derive(Debug)]
 struct Outcome {
+    /// Where supervisor and agent died.
+    death: (Point, Point),
     state: TaskState,
     answer: String,
     /// The content and the status of each step.
     plan: Vec<(Value, Value)>,
-    /// The calls that the tool server received: of `reader`, `writer`, `distant`.
-    calls: [usize; 3],
+    /// How often the tool server received the calls of `reader`, of `writer`, and the two of `distant`.
+    calls: [usize; 4],
     /// The writes of the first processes of supervisor and agent, and the events that the client read.
     writes: usize,
     distant_writes: usize,
@@ -294,7 +317,8 @@ struct Outcome {
 }
 
 /// A run whose supervisor dies at one point and whose agent dies at another, once each.
-fn run(world: &Runtime, of_supervisor: Point, of_distant: Point) -> Outcome {
+fn run(world: &Runtime, death: (Point, Point)) -> Outcome {
+    let (of_supervisor, of_distant) = death;
     let tools = world.block_on(Tools::start());
     let (distant, store, stop) = (Distant::new(), Arc::<MemoryStore>::default(), CancellationToken::new());
     let mut client = Client::new();
@@ -322,17 +346,41 @@ fn run(world: &Runtime, of_supervisor: Point, of_distant: Point) -> Outcome {
     assert_eq!(client.artifacts, task.artifacts, "the client has what the task has");
     let of = |name: &str| task.artifacts.iter().rfind(|artifact| artifact.name.as_deref() == Some(name));
     let answer = of("final_result").map(Artifact::text).unwrap_or_default();
-    let is_plan = |artifact: &&Artifact| artifact.name.as_deref().is_some_and(|name| name.starts_with("execution_plan"));
+    let is_plan = |artifact: &&Artifact| {
+        artifact.name.as_deref().is_some_and(|name| name.starts_with("execution_plan"))
+    };
     let plan = task.artifacts.iter().rfind(is_plan).and_then(|plan| plan.parts.last()?.as_data().cloned());
     let step = |step: &Value| (step["title"].clone(), step["status"].clone());
     let plan = plan.unwrap_or_default()["steps"].as_array().into_iter().flatten().map(step).collect();
     let made = tools.calls();
     let count = |argument: &str, value: Value| made.iter().filter(|call| call[argument] == value).count();
-    let calls = [count("a", json!(1)), count("text", json!("danger")), count("a", json!(3))];
-    Outcome { state: task.status.state, answer, plan, calls, writes, distant_writes, read: client.read }
+    let texts = |text: &str| count("text", json!(text));
+    let calls = [count("a", json!(1)), texts("danger"), count("a", json!(3)), texts("far")];
+    Outcome {
+        death,
+        state: task.status.state,
+        answer,
+        plan,
+        calls,
+        writes,
+        distant_writes,
+        read: client.read,
+    }
 }
 
 impl Outcome {
+    /// Every point of this run at which a process can die: one of them, and for each write of the agent both.
+    fn deaths(&self) -> Vec<(Point, Point)> {
+        let never = Point::Never;
+        let around = |number| [Point::Before(number), Point::After(number)];
+        let of_supervisor = (1..=self.writes).flat_map(around).chain((1..=self.read).map(Point::Read));
+        let of_agent = (1..=self.distant_writes).flat_map(around);
+        let both = (1..=self.distant_writes)
+            .map(|number| (Point::Before(number * self.writes / self.distant_writes), Point::After(number)));
+        let of_supervisor = of_supervisor.map(|point| (point, never));
+        of_supervisor.chain(of_agent.map(|point| (never, point))).chain(both).collect()
+    }
+
     /// Whether it is what the undisturbed run came to, but for calls whose outcome is unknown.
     fn check(&self, undisturbed: &Self) {
         assert_eq!(self.state, TaskState::Completed, "{self:?}");
@@ -343,7 +391,7 @@ impl Outcome {
         for (mine, theirs) in mine.iter().zip(&theirs) {
             assert!(mine == theirs || mine.contains(UNKNOWN), "{mine} is not {theirs}: {self:?}");
         }
-        let words = ["read", "wrote", "fetched"];
+        let words = ["read", "wrote", "fetched", "fetched"];
         for (calls, word) in self.calls.into_iter().zip(words) {
             let is_unknown = mine.iter().any(|part| part.starts_with(word) && part.contains(UNKNOWN));
             assert!(calls == 1 || (calls == 0 && is_unknown), "{calls} calls, {word}: {self:?}");
@@ -351,33 +399,27 @@ impl Outcome {
     }
 }
 
-/// A deadlock of the test itself ends with the time limit of each step.
 #[test]
 fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
     let world = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let undisturbed = run(&world, Point::Never, Point::Never);
+    let undisturbed = run(&world, (Point::Never, Point::Never));
     println!("{undisturbed:?}");
     undisturbed.check(&undisturbed);
-    assert_eq!(undisturbed.calls, [1, 1, 1]);
-    let (mut kills, mut unknown) = (0, 0);
-    let mut kill = |of_supervisor, of_distant| {
-        println!("{of_supervisor:?} {of_distant:?}");
-        let outcome = run(&world, of_supervisor, of_distant);
-        outcome.check(&undisturbed);
-        kills += 1;
-        unknown += usize::from(outcome.answer.contains(UNKNOWN));
-    };
-    for number in 1..=undisturbed.writes {
-        kill(Point::Before(number), Point::Never);
-        kill(Point::After(number), Point::Never);
-    }
-    for number in 1..=undisturbed.distant_writes {
-        kill(Point::Never, Point::Before(number));
-        kill(Point::Never, Point::After(number));
-        kill(Point::Before(number * undisturbed.writes / undisturbed.distant_writes), Point::After(number));
-    }
-    for number in 1..=undisturbed.read {
-        kill(Point::Read(number), Point::Never);
-    }
-    println!("{kills} kills, 0 differences, {unknown} times the outcome of a call was unknown");
+    assert_eq!(undisturbed.calls, [1, 1, 1, 1]);
+    let deaths = undisturbed.deaths();
+    let unknown = AtomicUsize::new(0);
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|threads| {
+        for _ in 0..AT_ONCE {
+            threads.spawn(|| {
+                while let Some(&death) = deaths.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    let outcome = run(&world, death);
+                    outcome.check(&undisturbed);
+                    unknown.fetch_add(usize::from(outcome.answer.contains(UNKNOWN)), Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    let (kills, unknown) = (deaths.len(), unknown.into_inner());
+    println!("{kills} runs with a kill, 0 differences, {unknown} times the outcome of a call was unknown");
 }

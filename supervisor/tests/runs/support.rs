@@ -70,7 +70,8 @@ impl Default for TestSetup {
 
 impl TestSetup {
     pub(crate) fn supervisor(self) -> Arc<Agent> {
-        let helper = self.backend.clone().unwrap_or_else(|| Arc::new(InProcessBackend(self.worker("helper"))));
+        let helper =
+            self.backend.clone().unwrap_or_else(|| Arc::new(InProcessBackend(self.worker("helper"))));
         self.supervisor_of([("helper", helper)])
     }
 

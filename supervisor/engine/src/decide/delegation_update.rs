@@ -64,9 +64,9 @@ const fn shows_progress(update: &DelegateUpdate) -> bool {
     match update {
         DelegateUpdate::Event { place, .. } => place.is_some(),
         DelegateUpdate::Accepted { .. } => false,
-        DelegateUpdate::Checkpoint { .. }
-        | DelegateUpdate::Asks { .. }
-        | DelegateUpdate::Finished { .. } => true,
+        DelegateUpdate::Checkpoint { .. } | DelegateUpdate::Asks { .. } | DelegateUpdate::Finished { .. } => {
+            true
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AgentName, AnswerMode, Answered, BoundDecision, Decision, DelegateUpdate, Effect, EventKind, Form,
-    FormField, Input, Phase, RemotePlace, Resume, ResumePoint,
+    FormField, Input, Phase, RemotePlace, Resume, ResumePoint, RunEvent,
 };
 use caipe_model::{Message, Role};
 use serde_json::{Value, json};
@@ -305,6 +305,18 @@ fn an_agent_that_asks_is_resumed_where_it_stood() {
         panic!("{effects:?}")
     };
     assert_eq!((reported.as_ref(), prompt.as_str()), (Some(&resume), "x"));
+    // Until the agent shows progress, a crash passes the answer on again.
+    sim.state = reloaded(&sim.state);
+    let again = sim.feed(Input::Recovered);
+    let [Effect::Delegate { resume: Some(again), .. }] = again.as_slice() else { panic!("{again:?}") };
+    let repeated = resume.answered.clone().map(|answered| Answered { is_repeated: true, ..answered });
+    assert_eq!((&again.from, &again.answered), (&resume.from, &repeated));
+    let event = RunEvent::own(EventKind::ToolStarted { call: "t".to_owned(), tool: "get".to_owned() });
+    let place = Some(RemotePlace { seq: Some(4), shown: 1 });
+    sim.delegate("a", DelegateUpdate::Event { event, place });
+    let later = sim.feed(Input::Recovered);
+    let [Effect::Delegate { resume: Some(later), .. }] = later.as_slice() else { panic!("{later:?}") };
+    assert_eq!(later.answered, None);
     assert_eq!(story(&sim.agent_answers("a", "one")).last().unwrap(), "ask");
 }
 
