@@ -195,7 +195,7 @@ impl Client {
         while let Some(logged) = cursor.next().await {
             assert!(logged.seq() > self.seen, "{} came after {}", logged.seq(), self.seen);
             self.seen = logged.seq();
-            self.take(logged.event());
+            self.take(&logged.event());
             self.read += 1;
             killer.pass(Point::Read(self.read)).await;
         }
@@ -383,7 +383,7 @@ impl Outcome {
 
     /// Whether it is what the undisturbed run came to, but for calls whose outcome is unknown.
     fn check(&self, undisturbed: &Self) {
-        assert_eq!(self.state, TaskState::Completed, "{self:?}");
+        assert_eq!(self.state, TaskState::Completed, "after {:?}: {self:?}", self.death);
         assert_eq!(self.plan, undisturbed.plan, "{self:?}");
         let parts = |outcome: &Self| outcome.answer.split(" / ").map(str::to_owned).collect::<Vec<_>>();
         let (mine, theirs) = (parts(self), parts(undisturbed));

@@ -168,7 +168,7 @@ pub(crate) async fn read_after(log: &Arc<TaskLog>, after: u64) -> Vec<Event> {
     let mut events = Vec::new();
     let all = async {
         while let Some(logged) = cursor.next().await {
-            events.push(logged.event().clone());
+            events.push(logged.event().into_owned());
         }
     };
     tokio::time::timeout(PATIENCE, all).await.expect("the log ends");

@@ -161,7 +161,7 @@ async fn a_question_can_be_answered_the_moment_it_is_shown() {
         let (log, _) = runs.send(message("create one", None)).await.unwrap();
         let mut cursor = log.cursor(0);
         while let Some(logged) = cursor.next().await {
-            if logged.event().state() == Some(TaskState::InputRequired) {
+            if logged.state() == Some(TaskState::InputRequired) {
                 break;
             }
         }

@@ -50,6 +50,11 @@ impl Artifact {
         for part in &chunk.parts {
             self.append_part(part);
         }
+        self.append_labels(chunk);
+    }
+
+    /// Adds the metadata, the name and the description of a chunk.
+    pub(crate) fn append_labels(&mut self, chunk: &Self) {
         extend_metadata(&mut self.metadata, chunk.metadata.as_ref());
         for (known, new) in [(&mut self.name, &chunk.name), (&mut self.description, &chunk.description)] {
             if new.is_some() && known != new {
@@ -59,14 +64,21 @@ impl Artifact {
     }
 
     fn append_part(&mut self, part: &Part) {
-        if let (Content::Text(more), Some(last)) = (&part.content, self.parts.last_mut())
-            && part.is_bare_text()
+        match &part.content {
+            Content::Text(text) if part.is_bare_text() => self.append_text(text),
+            _ => self.parts.push(part.clone()),
+        }
+    }
+
+    /// Adds bare text.
+    pub(crate) fn append_text(&mut self, more: &str) {
+        if let Some(last) = self.parts.last_mut()
             && last.is_bare_text()
             && let Content::Text(text) = &mut last.content
         {
             text.push_str(more);
-            return;
+        } else {
+            self.parts.push(Part::text(more));
         }
-        self.parts.push(part.clone());
     }
 }

@@ -2,11 +2,10 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
+use super::encoding::Encoding;
 use super::jsonrpc::{Id, failure};
-use super::log_entry::LoggedEvent;
 use super::rest::failure as rest_failure;
 use crate::error::A2aError;
-use crate::v03;
 use crate::version::ProtocolVersion;
 
 /// The framing of a stream.
@@ -29,35 +28,12 @@ impl Framing {
         }
     }
 
-    /// An event's JSON. The REST binding of 0.3 has a form of its own.
-    pub(super) fn json<'a>(
-        &self,
-        event: &'a LoggedEvent,
-        version: ProtocolVersion,
-    ) -> Result<&'a Bytes, serde_json::Error> {
+    /// The form of an event's JSON. The REST binding of 0.3 has a form of its own.
+    pub(super) fn encoding(&self, version: ProtocolVersion) -> Encoding {
         match (self, version) {
-            (Self::Rest, ProtocolVersion::V0_3) => event.rest_json_v0_3(),
-            _ => event.json(version),
+            (Self::Rest, ProtocolVersion::V0_3) => Encoding::RestV0_3,
+            _ => version.into(),
         }
-    }
-
-    /// The JSON of an event that makes the task wait but does not end the stream: in 0.3, `final` is false. Rare, so the
-    /// JSON is not cached.
-    pub(super) fn json_not_final(
-        &self,
-        event: &LoggedEvent,
-        version: ProtocolVersion,
-    ) -> Result<Bytes, serde_json::Error> {
-        match (self, version) {
-            (Self::Rest, ProtocolVersion::V0_3) => {
-                serde_json::to_vec(&v03::rest::event(event.event(), false))
-            }
-            (Self::JsonRpc(_), ProtocolVersion::V0_3) => {
-                serde_json::to_vec(&v03::serialize::event_of(event.event(), false))
-            }
-            (_, ProtocolVersion::V1_0) => return self.json(event, version).cloned(),
-        }
-        .map(Bytes::from)
     }
 
     /// The bytes after an event's JSON.

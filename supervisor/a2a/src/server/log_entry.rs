@@ -1,33 +1,53 @@
 //! An event in a task's log, and its size in memory.
 
-use std::sync::OnceLock;
+use std::borrow::Cow;
+use std::sync::{Arc, OnceLock};
 
-use bytes::Bytes;
+use bytes::{BufMut, Bytes, BytesMut};
 use jiff::Timestamp;
 use serde_json::Value;
 
-use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task};
-use crate::v03;
+use super::encoding::{Encoding, encode};
+use super::text_piece::{Shared, TextPiece};
+use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task, TaskState};
 use crate::version::ProtocolVersion;
 
 /// The size of an event without its content: structure, ids, and the frame of its encoded forms.
 const OVERHEAD: usize = 1024;
+
+/// The size of a piece of text without the text.
+const PIECE: usize = 192;
 
 /// An event with its number in the log.
 #[derive(Debug)]
 pub struct LoggedEvent {
     seq: u64,
     at: Timestamp,
+    body: Body,
+}
+
+#[derive(Debug)]
+enum Body {
+    Whole(Box<Whole>),
+    Piece(TextPiece),
+}
+
+/// An event with its encoded forms, each made once and shared by all readers.
+#[derive(Debug)]
+struct Whole {
     event: Event,
     weight: usize,
-    v0_3: OnceLock<Bytes>,
-    v1_0: OnceLock<Bytes>,
-    rest_v0_3: OnceLock<Bytes>,
+    json: [OnceLock<Bytes>; Encoding::COUNT],
 }
 
 impl LoggedEvent {
-    /// An event of a log. A status without a time gets the time of the event.
-    pub(super) fn new(seq: u64, at: Timestamp, mut event: Event) -> Self {
+    /// An event of a log. A status without a time gets the time of the event. `known` is what the piece of text before it
+    /// shares with its neighbours.
+    pub(super) fn new(seq: u64, at: Timestamp, event: Event, known: &mut Option<Arc<Shared>>) -> Self {
+        let mut event = match TextPiece::of(event, known) {
+            Ok(piece) => return Self { seq, at, body: Body::Piece(piece) },
+            Err(event) => event,
+        };
         let status = match &mut event {
             Event::Task(task) => Some(&mut task.status),
             Event::StatusUpdate(update) => Some(&mut update.status),
@@ -38,13 +58,17 @@ impl LoggedEvent {
         }
         // The content exists as itself, in the task, and in two encoded forms; a third is rare.
         let weight = OVERHEAD + 4 * content(&event);
-        Self { at, weight, ..Self::detached(seq, event) }
+        Self { at, ..Self::whole(seq, event, weight) }
     }
 
     /// An event outside a log: a snapshot of a task, or a message without a task.
     pub(super) fn detached(seq: u64, event: Event) -> Self {
-        let (v0_3, v1_0, rest_v0_3) = Default::default();
-        Self { seq, at: Timestamp::MIN, event, weight: 0, v0_3, v1_0, rest_v0_3 }
+        Self::whole(seq, event, 0)
+    }
+
+    fn whole(seq: u64, event: Event, weight: usize) -> Self {
+        let whole = Whole { event, weight, json: Default::default() };
+        Self { seq, at: Timestamp::MIN, body: Body::Whole(Box::new(whole)) }
     }
 
     pub const fn seq(&self) -> u64 {
@@ -56,51 +80,80 @@ impl LoggedEvent {
         self.at
     }
 
-    pub const fn event(&self) -> &Event {
-        &self.event
+    /// The event; made anew if it is a piece of text.
+    pub fn event(&self) -> Cow<'_, Event> {
+        match &self.body {
+            Body::Whole(whole) => Cow::Borrowed(&whole.event),
+            Body::Piece(piece) => Cow::Owned(piece.event()),
+        }
+    }
+
+    /// The state of the task after the event, if the event says it.
+    pub fn state(&self) -> Option<TaskState> {
+        self.as_whole().and_then(Event::state)
+    }
+
+    /// The event, unless it is a piece of text.
+    pub(super) fn as_whole(&self) -> Option<&Event> {
+        match &self.body {
+            Body::Whole(whole) => Some(&whole.event),
+            Body::Piece(_) => None,
+        }
+    }
+
+    /// The piece of text that the event is.
+    pub(super) const fn as_piece(&self) -> Option<&TextPiece> {
+        match &self.body {
+            Body::Whole(_) => None,
+            Body::Piece(piece) => Some(piece),
+        }
     }
 
     /// Whether streams show the event. A message is only added to the task's history: in a stream, clients would take it
     /// for the whole response.
-    pub(super) const fn is_shown(&self) -> bool {
-        !matches!(self.event, Event::Message(_))
+    pub(super) fn is_shown(&self) -> bool {
+        !matches!(self.as_whole(), Some(Event::Message(_)))
     }
 
     /// The approximate size in memory once both versions are encoded.
     pub(super) const fn weight(&self) -> usize {
-        self.weight
+        match &self.body {
+            Body::Whole(whole) => whole.weight,
+            // The text exists here and in the task.
+            Body::Piece(piece) => PIECE + 2 * piece.text().len(),
+        }
     }
 
-    /// The event in the JSON of a version, encoded once and shared by all readers.
-    pub fn json(&self, version: ProtocolVersion) -> Result<&Bytes, serde_json::Error> {
-        let cell = match version {
-            ProtocolVersion::V0_3 => &self.v0_3,
-            ProtocolVersion::V1_0 => &self.v1_0,
-        };
-        once(cell, || encode(&self.event, version))
+    /// The event in the JSON of a version.
+    pub fn json(&self, version: ProtocolVersion) -> Result<Bytes, serde_json::Error> {
+        match &self.body {
+            Body::Whole(whole) => whole.json(version.into()).cloned(),
+            Body::Piece(piece) => {
+                let mut json = BytesMut::new();
+                piece.write(version.into(), &mut json)?;
+                Ok(json.freeze())
+            }
+        }
     }
 
-    /// The event in the JSON of 0.3's REST binding, encoded once as well.
-    pub fn rest_json_v0_3(&self) -> Result<&Bytes, serde_json::Error> {
-        once(&self.rest_v0_3, || serde_json::to_vec(&v03::rest::event(&self.event, true)))
+    /// Writes the event's JSON.
+    pub(super) fn write(&self, encoding: Encoding, out: &mut BytesMut) -> Result<(), serde_json::Error> {
+        match &self.body {
+            Body::Whole(whole) => out.put_slice(whole.json(encoding)?),
+            Body::Piece(piece) => piece.write(encoding, out)?,
+        }
+        Ok(())
     }
 }
 
-fn once(
-    cell: &OnceLock<Bytes>,
-    make: impl FnOnce() -> Result<Vec<u8>, serde_json::Error>,
-) -> Result<&Bytes, serde_json::Error> {
-    if let Some(bytes) = cell.get() {
-        return Ok(bytes);
-    }
-    let bytes = Bytes::from(make()?);
-    Ok(cell.get_or_init(|| bytes))
-}
-
-fn encode(event: &Event, version: ProtocolVersion) -> Result<Vec<u8>, serde_json::Error> {
-    match version {
-        ProtocolVersion::V0_3 => serde_json::to_vec(&v03::serialize::event(event)),
-        ProtocolVersion::V1_0 => serde_json::to_vec(event),
+impl Whole {
+    fn json(&self, encoding: Encoding) -> Result<&Bytes, serde_json::Error> {
+        let cell = &self.json[encoding as usize];
+        if let Some(bytes) = cell.get() {
+            return Ok(bytes);
+        }
+        let bytes = Bytes::from(encode(&self.event, encoding)?);
+        Ok(cell.get_or_init(|| bytes))
     }
 }
 

@@ -4,6 +4,7 @@ mod agent;
 mod body;
 mod call;
 mod cards;
+mod encoding;
 mod framing;
 mod headers;
 mod input_media_types;
@@ -20,6 +21,7 @@ mod router;
 mod state;
 mod stream;
 mod task_log;
+mod text_piece;
 
 #[cfg(feature = "fuzzing")]
 pub(crate) use jsonrpc::fuzz;

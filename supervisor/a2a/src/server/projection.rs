@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use jiff::Timestamp;
 
 use super::log_entry::LoggedEvent;
+use super::text_piece::TextPiece;
 use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, extend_metadata};
 
 /// A task, with the index of each artifact.
@@ -41,7 +42,12 @@ impl Projection {
 
     /// Applies one event. The cost depends on the event's size only.
     pub(super) fn apply(&mut self, logged: &LoggedEvent) {
-        match logged.event() {
+        let event = match (logged.as_piece(), logged.as_whole()) {
+            (Some(piece), _) => return self.apply_piece(piece, logged.at()),
+            (None, Some(event)) => event,
+            (None, None) => return,
+        };
+        match event {
             Event::Task(task) => *self = Self::new((**task).clone()),
             Event::Message(message) => {
                 self.task.history.push((**message).clone());
@@ -55,6 +61,18 @@ impl Projection {
                 extend_metadata(&mut self.task.metadata, update.metadata.as_ref());
             }
             Event::ArtifactUpdate(update) => self.apply_artifact(update, logged.at()),
+        }
+    }
+
+    fn apply_piece(&mut self, piece: &TextPiece, at: Timestamp) {
+        let update = piece.update();
+        let index = self.indexes.get(&update.artifact.artifact_id);
+        if let Some(artifact) = index.and_then(|index| self.task.artifacts.get_mut(*index)) {
+            artifact.append_text(piece.text());
+            artifact.append_labels(&update.artifact);
+            self.mark_working(at);
+        } else if let Event::ArtifactUpdate(update) = piece.event() {
+            self.apply_artifact(&update, at);
         }
     }
 

@@ -8,7 +8,8 @@ use jiff::Timestamp;
 
 use super::log_entry::{LoggedEvent, task_content};
 use super::projection::Projection;
-use crate::model::Task;
+use super::text_piece::Shared;
+use crate::model::{Event, Task};
 
 /// The bounds of a task's log in memory. The newest event always stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,16 +70,19 @@ pub(super) struct Window {
     last: u64,
     /// A snapshot of the task at one of the events, for readers of dropped events.
     snapshot: Option<Arc<LoggedEvent>>,
+    /// What the newest piece of text shares with the next one.
+    piece: Option<Arc<Shared>>,
 }
 
 impl Window {
     pub(super) fn new(seq: u64, at: Timestamp, mut task: Task, bounds: LogBounds) -> Self {
         task.status.timestamp.get_or_insert(at);
-        let first = LoggedEvent::new(seq, at, task.clone().into());
+        let first = LoggedEvent::new(seq, at, task.clone().into(), &mut None);
         let (now, before) = (Projection::new(task.clone()), Projection::new(task));
         let bytes = first.weight();
         let events = VecDeque::from([Arc::new(first)]);
-        Self { bounds, budget: None, events, bytes, now, before, dropped: 0, last: seq, snapshot: None }
+        let (budget, piece, snapshot) = Default::default();
+        Self { bounds, budget, events, bytes, now, before, dropped: 0, last: seq, snapshot, piece }
     }
 
     /// The same, within the budget of all logs.
@@ -89,7 +93,8 @@ impl Window {
     }
 
     /// Appends an event; its number is above the last.
-    pub(super) fn append(&mut self, event: LoggedEvent) {
+    pub(super) fn append(&mut self, seq: u64, at: Timestamp, event: Event) {
+        let event = LoggedEvent::new(seq, at, event, &mut self.piece);
         self.now.apply(&event);
         self.last = event.seq();
         self.bytes += event.weight();

@@ -13,6 +13,7 @@ use futures::stream;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::call::{Sent, Subscription};
+use super::encoding::{encode, encode_with};
 use super::framing::Framing;
 use super::log_entry::LoggedEvent;
 use super::task_log::Cursor;
@@ -51,9 +52,8 @@ pub(super) fn refusal(framing: &Framing, error: &A2aError, version: ProtocolVers
 
 /// A stream of one event without a number.
 fn single(event: Event, framing: &Framing, version: ProtocolVersion) -> Response {
-    let event = LoggedEvent::detached(0, event);
-    let frame = match framing.json(&event, version) {
-        Ok(json) => [&framing.prefix(), json, framing.suffix()].concat().into(),
+    let frame = match encode(&event, framing.encoding(version)) {
+        Ok(json) => [&framing.prefix(), json.as_slice(), framing.suffix()].concat().into(),
         Err(error) => framing.failure(&unencodable(&error), version),
     };
     events(Body::from(frame))
@@ -176,47 +176,47 @@ impl Writer {
     }
 
     fn write(&mut self, chunk: &mut BytesMut, event: &LoggedEvent) {
-        // Bytes are shared: a clone copies nothing.
-        let json = if self.is_followed(event) {
-            self.framing.json_not_final(event, self.version)
-        } else {
-            self.framing.json(event, self.version).cloned()
-        };
-        match json {
-            Ok(json) => self.frame(chunk, event.seq(), &json),
-            Err(error) => self.fail(chunk, &error),
+        let start = chunk.len();
+        chunk.put_slice(b"id: ");
+        // Writing to memory cannot fail.
+        let _ = event_id::write(event.seq(), chunk);
+        chunk.put_slice(b"\n");
+        chunk.put_slice(&self.prefix);
+        match self.write_json(chunk, event) {
+            Ok(()) => chunk.put_slice(self.framing.suffix()),
+            Err(error) => {
+                chunk.truncate(start);
+                chunk.put_slice(&self.framing.failure(&unencodable(&error), self.version));
+                self.ended = true;
+            }
         }
-        if let Some(state) = event.event().state() {
+        if let Some(state) = event.state() {
             self.state = Some(state);
+        }
+    }
+
+    fn write_json(&mut self, chunk: &mut BytesMut, event: &LoggedEvent) -> Result<(), serde_json::Error> {
+        let encoding = self.framing.encoding(self.version);
+        match event.as_whole() {
+            // Rare, so it is not kept.
+            Some(whole) if self.is_followed(whole) => {
+                chunk.put_slice(&encode_with(whole, encoding, false)?);
+                Ok(())
+            }
+            _ => event.write(encoding, chunk),
         }
     }
 
     /// Whether the task waits after this event but has more events ready, because it has been answered. Otherwise the
     /// stream ends with this event, which is marked as final.
-    fn is_followed(&mut self, event: &LoggedEvent) -> bool {
-        let Event::StatusUpdate(update) = event.event() else { return false };
+    fn is_followed(&mut self, event: &Event) -> bool {
+        let Event::StatusUpdate(update) = event else { return false };
         if !update.status.state.is_interrupted() {
             return false;
         }
         self.ahead = self.cursor.ready();
         self.ended = self.ahead.is_none();
         !self.ended
-    }
-
-    fn frame(&self, chunk: &mut BytesMut, seq: u64, json: &[u8]) {
-        chunk.reserve(self.prefix.len() + json.len() + 32);
-        chunk.put_slice(b"id: ");
-        // Writing to memory cannot fail.
-        let _ = event_id::write(seq, chunk);
-        chunk.put_slice(b"\n");
-        chunk.put_slice(&self.prefix);
-        chunk.put_slice(json);
-        chunk.put_slice(self.framing.suffix());
-    }
-
-    fn fail(&mut self, chunk: &mut BytesMut, error: &serde_json::Error) {
-        chunk.put_slice(&self.framing.failure(&unencodable(error), self.version));
-        self.ended = true;
     }
 }
 
@@ -226,9 +226,9 @@ pub(super) async fn settled(subscription: Subscription) -> Task {
     let mut cursor = log.cursor(after);
     let mut state = None;
     while let Some(event) = cursor.next().await {
-        state = event.event().state().or(state);
+        state = event.state().or(state);
         while let Some(event) = cursor.ready() {
-            state = event.event().state().or(state);
+            state = event.state().or(state);
         }
         if state.is_some_and(TaskState::ends_stream) {
             break;

@@ -236,7 +236,7 @@ impl Inner {
         if seq <= last {
             return Err(LogError::OutOfOrder { seq, last });
         }
-        self.window.append(LoggedEvent::new(seq, at, event));
+        self.window.append(seq, at, event);
         Ok(())
     }
 }

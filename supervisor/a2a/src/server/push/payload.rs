@@ -1,5 +1,6 @@
 //! The payloads of notifications, in the version of the client. Pure except for reading the log.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -44,7 +45,7 @@ pub(super) fn payloads(
 /// One event, or several merged ones.
 #[derive(Debug)]
 enum Piece<'a> {
-    One(&'a LoggedEvent),
+    One(&'a LoggedEvent, Cow<'a, Event>),
     Merged { last: u64, size: usize, update: Box<TaskArtifactUpdateEvent> },
 }
 
@@ -53,7 +54,7 @@ fn merged(events: &[Arc<LoggedEvent>]) -> Vec<Piece<'_>> {
     for event in events {
         let grown = pieces.last_mut().is_some_and(|piece| piece.grow(event));
         if !grown {
-            pieces.push(Piece::One(event));
+            pieces.push(Piece::One(event, event.event()));
         }
     }
     pieces
@@ -62,14 +63,15 @@ fn merged(events: &[Arc<LoggedEvent>]) -> Vec<Piece<'_>> {
 impl Piece<'_> {
     /// Merges a chunk that continues the artifact of this piece. Returns `false` for any other event.
     fn grow(&mut self, event: &LoggedEvent) -> bool {
-        let Event::ArtifactUpdate(chunk) = event.event() else { return false };
+        let event_of = event.event();
+        let Event::ArtifactUpdate(chunk) = &*event_of else { return false };
         let Some((known, size)) = self.artifact() else { return false };
         let size = size + text_size(&chunk.artifact);
         let follows = chunk.append && chunk.artifact.artifact_id == known.artifact.artifact_id;
         if !follows || size > MOST_MERGED {
             return false;
         }
-        if let Self::One(_) = self {
+        if let Self::One(..) = self {
             *self = Self::Merged { last: event.seq(), size, update: Box::new(known.clone()) };
         }
         if let Self::Merged { last, size: known, update } = self {
@@ -83,7 +85,7 @@ impl Piece<'_> {
     fn artifact(&self) -> Option<(&TaskArtifactUpdateEvent, usize)> {
         match self {
             Self::Merged { size, update, .. } => Some((update, *size)),
-            Self::One(event) => match event.event() {
+            Self::One(_, event) => match &**event {
                 Event::ArtifactUpdate(update) => Some((update, text_size(&update.artifact))),
                 _ => None,
             },
@@ -92,9 +94,7 @@ impl Piece<'_> {
 
     fn payload(self) -> Result<Payload, serde_json::Error> {
         Ok(match self {
-            Self::One(event) => {
-                Payload { last: event.seq(), body: event.json(ProtocolVersion::V1_0)?.clone() }
-            }
+            Self::One(event, _) => Payload { last: event.seq(), body: event.json(ProtocolVersion::V1_0)? },
             Self::Merged { last, update, .. } => {
                 Payload { last, body: serde_json::to_vec(&Event::ArtifactUpdate(*update))?.into() }
             }

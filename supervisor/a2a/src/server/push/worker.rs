@@ -88,7 +88,7 @@ impl Worker {
                 self.mark_delivered(payload.last);
             }
             self.mark_delivered(newest);
-            if events.iter().any(|event| event.event().state().is_some_and(TaskState::is_terminal)) {
+            if events.iter().any(|event| event.state().is_some_and(TaskState::is_terminal)) {
                 return Flow::Ended;
             }
             save_progress(&self.shared, &self.job, self.registration().delivered).await;
@@ -196,5 +196,5 @@ async fn gather(log: &Arc<TaskLog>, after: u64, not_before: Instant) -> Vec<Arc<
 }
 
 fn is_urgent(event: &Arc<LoggedEvent>) -> bool {
-    event.event().state().is_some_and(TaskState::ends_stream)
+    event.state().is_some_and(TaskState::ends_stream)
 }

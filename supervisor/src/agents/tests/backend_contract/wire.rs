@@ -54,7 +54,7 @@ async fn read(log: &Arc<TaskLog>, last: impl Fn(&Value) -> bool) -> Vec<Value> {
     let mut events = Vec::new();
     let all = async {
         while let Some(logged) = cursor.next().await {
-            events.push(serde_json::to_value(logged.event()).unwrap());
+            events.push(serde_json::to_value(&*logged.event()).unwrap());
             if events.last().is_some_and(&last) {
                 return;
             }
