@@ -8,8 +8,8 @@ use sha2::{Digest as _, Sha256};
 /// The characters of an id and of a digest.
 const ID_CHARS: usize = 32;
 
-/// The characters of a code.
-const CODE_CHARS: usize = 4;
+/// The characters of a code, hexadecimal digits.
+pub const CODE_CHARS: usize = 4;
 
 /// The id and the digest of what is asked. `seed` is different for each question.
 pub(crate) fn identity(asked: &Value, seed: &str) -> (String, String) {

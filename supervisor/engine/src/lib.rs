@@ -17,6 +17,7 @@ mod tools;
 
 pub use abilities::{Abilities, AnswerMode, Limits};
 pub use decide::decide;
+pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{
     ANSWER_FIELD, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, FormField, REJECT,

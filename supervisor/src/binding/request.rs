@@ -87,7 +87,7 @@ impl Request {
 
     /// Whether the message is meant as a decision, whatever waits.
     pub fn is_decision(&self) -> bool {
-        !self.decisions.is_empty()
+        !self.decisions.is_empty() || decision::names_codes(&self.text)
     }
 
     /// The meaning for a run that waits for answers to `questions`, or for nothing; `addressed` if the message names the

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use caipe_a2a::model::{Event, Message, Part, TaskState};
 use caipe_a2a::server::TaskLog;
 use caipe_store::{MemoryStore, Store};
-use caipe_supervisor::run::{Caller, Runs};
+use caipe_supervisor::run::{Caller, RunError, Runs};
 use serde_json::{Value, json};
 
 use crate::repeats::send_copies;
@@ -103,6 +103,24 @@ async fn an_approved_call_is_run_and_its_sibling_is_not_run_again() {
         ["🔧 Helper: Calling tool: Echo\n"],
         "nothing that was told before the question is told again"
     );
+}
+
+/// Before, it was a new request, and the model read the words.
+#[tokio::test]
+async fn a_code_that_nothing_waits_for_is_refused() {
+    let asked = asked("go", memory()).await;
+    let approve = asked.choice(0, "approve");
+    asked.answer(vec![Part::text(&*approve)]).await;
+    assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#]);
+    let task = asked.log.snapshot();
+    let late = || to_task(None, &task.context_id, vec![Part::text(&*approve)]);
+    let refused = asked.runs.send(late()).await.unwrap_err();
+    assert!(matches!(refused, RunError::NothingWaits), "{refused}");
+    let elsewhere = asked.runs.send(message(&approve, None)).await.unwrap_err();
+    assert!(matches!(elsewhere, RunError::NothingWaits), "{elsewhere}");
+    for words in ["approve the plan", "approve plan", "reject", "approve 4f2a or reject it"] {
+        assert!(asked.runs.send(message(words, None)).await.is_ok(), "{words}");
+    }
 }
 
 #[tokio::test]

@@ -10,7 +10,7 @@ use caipe_engine::{APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, F
 use serde_json::{Map, Value};
 
 use text::verdict;
-pub(super) use text::{decisions as decisions_in_text, waiting_calls};
+pub(super) use text::{decisions as decisions_in_text, names_codes, waiting_calls};
 
 /// The reason that a model reads if a rejection has none.
 pub(super) const REJECTED: &str = "User rejected the request";

@@ -1,6 +1,6 @@
 //! Decisions in a text: a line `approve CODE` or `reject CODE` decides the call with this code.
 
-use caipe_engine::{APPROVE, BoundDecision, Decision, Form, REJECT};
+use caipe_engine::{APPROVE, BoundDecision, CODE_CHARS, Decision, Form, REJECT};
 
 use super::REJECTED;
 
@@ -30,6 +30,20 @@ pub(in crate::binding) fn decisions(
     }
     let is_meant = !calls.is_empty() && lines().next().is_some() && lines().all(is_verdict);
     is_meant.then(|| Err(waiting_calls(questions)))
+}
+
+/// Whether a text consists of verdicts with codes, whatever waits. No other text has this form by chance.
+pub(in crate::binding) fn names_codes(text: &str) -> bool {
+    let is_code = |code: &str| {
+        code.len() == CODE_CHARS && code.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let is_coded = |line: &str| {
+        let (verdict, _) = without_field(line).split_once(':').unwrap_or((without_field(line), ""));
+        let (word, code) = split(verdict);
+        matches!(word, APPROVE | REJECT) && code.is_some_and(is_code)
+    };
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
+    lines.peek().is_some() && lines.all(is_coded)
 }
 
 /// The decision in a line that consists of a verdict and the code of this call, and a reason after a colon.
