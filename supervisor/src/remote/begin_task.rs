@@ -1,6 +1,5 @@
 //! The start of a remote call: connects to the agent and sends the task once.
 
-use std::time::Duration;
 
 use caipe_a2a::client::A2aClient;
 use caipe_a2a::model::{ListTasksRequest, SendMessageRequest};
@@ -8,12 +7,8 @@ use caipe_engine::{DelegateUpdate, RemotePlace};
 
 use super::call::{Call, RemoteTask};
 use super::failure::{self, RemoteFailure};
-use super::{SHORT_CALL, request};
+use super::{FIRST_WAIT, SHORT_CALL, TRIES, request};
 use crate::delegation::DelegationEnd;
-
-/// The number of attempts to reach an agent or to pass a message to it, and the wait before the second one, which doubles each time.
-pub(super) const TRIES: u32 = 5;
-pub(super) const FIRST_WAIT: Duration = Duration::from_millis(250);
 
 /// The result of the search for a task that may have been started.
 enum Found {

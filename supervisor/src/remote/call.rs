@@ -10,11 +10,10 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
-use super::begin_task::{FIRST_WAIT, TRIES};
 use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
-use super::{RemoteBackend, SHORT_CALL, form};
+use super::{FIRST_WAIT, RemoteBackend, SHORT_CALL, TRIES, form};
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, one_form};
 
 /// The interval for polling a task that cannot be followed.

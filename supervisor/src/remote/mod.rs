@@ -49,6 +49,10 @@ pub use task_status::RemoteTaskStatus;
 /// The time limit of a request for a card or a task, and of a cancellation.
 const SHORT_CALL: Duration = Duration::from_secs(10);
 
+/// The number of attempts to reach an agent or to pass a message to it, and the wait before the second one, which doubles each time.
+const TRIES: u32 = 5;
+const FIRST_WAIT: Duration = Duration::from_millis(250);
+
 /// An agent in another process.
 #[derive(Debug)]
 pub struct RemoteBackend {

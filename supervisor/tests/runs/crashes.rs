@@ -63,7 +63,7 @@ turns:
   - { reply: { delay_ms: 1, text: "{% for one in results %}{{ one.content }} / {% endfor %}in ten or more words all is done now" } }
 "#;
 
-/// The text that stands for the result of a call whose outcome is unknown.
+/// The text in place of the result of a call whose outcome is unknown.
 const UNKNOWN: &str = "did not complete (session was interrupted)";
 
 /// Runs at the same time, which wait more than they work.
@@ -96,7 +96,7 @@ impl Killer {
         Self { point, begun, written, dead: CancellationToken::new() }
     }
 
-    async fn pass(&self, point: Point) {
+    async fn reach(&self, point: Point) {
         if self.point == point {
             self.dead.cancel();
         }
@@ -109,12 +109,12 @@ impl Killer {
 #[async_trait]
 impl Gate for Killer {
     async fn admit(&self, _commit: &Commit) -> Result<(), StoreError> {
-        self.pass(Point::Before(self.begun.fetch_add(1, Ordering::SeqCst) + 1)).await;
+        self.reach(Point::Before(self.begun.fetch_add(1, Ordering::SeqCst) + 1)).await;
         Ok(())
     }
 
     async fn written(&self) {
-        self.pass(Point::After(self.written.fetch_add(1, Ordering::SeqCst) + 1)).await;
+        self.reach(Point::After(self.written.fetch_add(1, Ordering::SeqCst) + 1)).await;
     }
 }
 
@@ -197,7 +197,7 @@ impl Client {
             self.seen = logged.seq();
             self.take(&logged.event());
             self.read += 1;
-            killer.pass(Point::Read(self.read)).await;
+            killer.reach(Point::Read(self.read)).await;
         }
     }
 
@@ -317,9 +317,9 @@ struct Outcome {
 }
 
 /// A run whose supervisor dies at one point and whose agent dies at another, once each.
-fn run(world: &Runtime, death: (Point, Point)) -> Outcome {
+fn run(servers: &Runtime, death: (Point, Point)) -> Outcome {
     let (of_supervisor, of_distant) = death;
-    let tools = world.block_on(Tools::start());
+    let tools = servers.block_on(Tools::start());
     let (distant, store, stop) = (Distant::new(), Arc::<MemoryStore>::default(), CancellationToken::new());
     let mut client = Client::new();
     let (task, writes, distant_writes) = std::thread::scope(|threads| {
@@ -372,9 +372,9 @@ impl Outcome {
     /// Every point of this run at which a process can die: one of them, and for each write of the agent both.
     fn deaths(&self) -> Vec<(Point, Point)> {
         let never = Point::Never;
-        let around = |number| [Point::Before(number), Point::After(number)];
-        let of_supervisor = (1..=self.writes).flat_map(around).chain((1..=self.read).map(Point::Read));
-        let of_agent = (1..=self.distant_writes).flat_map(around);
+        let at_write = |number| [Point::Before(number), Point::After(number)];
+        let of_supervisor = (1..=self.writes).flat_map(at_write).chain((1..=self.read).map(Point::Read));
+        let of_agent = (1..=self.distant_writes).flat_map(at_write);
         let both = (1..=self.distant_writes)
             .map(|number| (Point::Before(number * self.writes / self.distant_writes), Point::After(number)));
         let of_supervisor = of_supervisor.map(|point| (point, never));
@@ -401,8 +401,8 @@ impl Outcome {
 
 #[test]
 fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
-    let world = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let undisturbed = run(&world, (Point::Never, Point::Never));
+    let servers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let undisturbed = run(&servers, (Point::Never, Point::Never));
     println!("{undisturbed:?}");
     undisturbed.check(&undisturbed);
     assert_eq!(undisturbed.calls, [1, 1, 1, 1]);
@@ -413,7 +413,7 @@ fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
         for _ in 0..AT_ONCE {
             threads.spawn(|| {
                 while let Some(&death) = deaths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = run(&world, death);
+                    let outcome = run(&servers, death);
                     outcome.check(&undisturbed);
                     unknown.fetch_add(usize::from(outcome.answer.contains(UNKNOWN)), Ordering::Relaxed);
                 }

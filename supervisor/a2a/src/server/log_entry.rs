@@ -43,11 +43,10 @@ struct Whole {
 impl LoggedEvent {
     /// An event of a log. A status without a time gets the time of the event. `known` is what the piece of text before it
     /// shares with its neighbours.
-    pub(super) fn new(seq: u64, at: Timestamp, event: Event, known: &mut Option<Arc<Shared>>) -> Self {
-        let mut event = match TextPiece::of(event, known) {
-            Ok(piece) => return Self { seq, at, body: Body::Piece(piece) },
-            Err(event) => event,
-        };
+    pub(super) fn new(seq: u64, at: Timestamp, mut event: Event, known: &mut Option<Arc<Shared>>) -> Self {
+        if let Some(piece) = TextPiece::of(&mut event, known) {
+            return Self { seq, at, body: Body::Piece(piece) };
+        }
         let status = match &mut event {
             Event::Task(task) => Some(&mut task.status),
             Event::StatusUpdate(update) => Some(&mut update.status),
@@ -80,7 +79,7 @@ impl LoggedEvent {
         self.at
     }
 
-    /// The event; made anew if it is a piece of text.
+    /// The event; a piece of text makes it each time.
     pub fn event(&self) -> Cow<'_, Event> {
         match &self.body {
             Body::Whole(whole) => Cow::Borrowed(&whole.event),

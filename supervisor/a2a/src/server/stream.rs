@@ -34,7 +34,7 @@ pub(super) fn response(
 ) -> Response {
     let subscription = match sent {
         Sent::Task(subscription) => subscription,
-        Sent::Message(message) => return single(Event::Message(message), &framing, version),
+        Sent::Message(message) => return single(&Event::Message(message), &framing, version),
     };
     // Boxed, because the stream moves it with each chunk.
     let writer = Box::new(Writer::new(subscription, framing, version, keep_alive));
@@ -51,8 +51,8 @@ pub(super) fn refusal(framing: &Framing, error: &A2aError, version: ProtocolVers
 }
 
 /// A stream of one event without a number.
-fn single(event: Event, framing: &Framing, version: ProtocolVersion) -> Response {
-    let frame = match encode(&event, framing.encoding(version)) {
+fn single(event: &Event, framing: &Framing, version: ProtocolVersion) -> Response {
+    let frame = match encode(event, framing.encoding(version)) {
         Ok(json) => [&framing.prefix(), json.as_slice(), framing.suffix()].concat().into(),
         Err(error) => framing.failure(&unencodable(&error), version),
     };

@@ -32,24 +32,22 @@ struct Frame {
 }
 
 impl TextPiece {
-    /// The piece that an event is: bare text appended to an artifact, and not the last. `known` is what the piece before it
-    /// shares with its neighbours, and then what this one does.
-    pub(super) fn of(event: Event, known: &mut Option<Arc<Shared>>) -> Result<Self, Event> {
-        let Event::ArtifactUpdate(mut update) = event else { return Err(event) };
-        if !update.append || update.last_chunk {
-            return Err(Event::ArtifactUpdate(update));
+    /// The piece that an event is: bare text appended to an artifact, and not the last. The event loses its text then. `known`
+    /// is what the piece before it shares with its neighbours, and afterwards what this one does.
+    pub(super) fn of(event: &mut Event, known: &mut Option<Arc<Shared>>) -> Option<Self> {
+        let Event::ArtifactUpdate(update) = event else { return None };
+        let [part] = update.artifact.parts.as_mut_slice() else { return None };
+        if !update.append || update.last_chunk || !part.is_bare_text() {
+            return None;
         }
-        let text = match update.artifact.parts.as_mut_slice() {
-            [part] if part.is_bare_text() => match &mut part.content {
-                Content::Text(text) => std::mem::take(text).into_boxed_str(),
-                _ => return Err(Event::ArtifactUpdate(update)),
-            },
-            _ => return Err(Event::ArtifactUpdate(update)),
+        let Content::Text(text) = &mut part.content else { return None };
+        let text = std::mem::take(text).into_boxed_str();
+        let shared = match known.take() {
+            Some(shared) if shared.update == *update => shared,
+            _ => Arc::new(Shared { update: update.clone(), frames: Default::default() }),
         };
-        let same = known.take().filter(|shared| shared.update == update);
-        let shared = same.unwrap_or_else(|| Arc::new(Shared { update, frames: Default::default() }));
         *known = Some(Arc::clone(&shared));
-        Ok(Self { shared, text })
+        Some(Self { shared, text })
     }
 
     /// The event with an empty text.
@@ -141,7 +139,7 @@ mod tests {
             let mut known = None;
             for text in &texts {
                 let event = Event::ArtifactUpdate(update("a", text, &label));
-                let piece = TextPiece::of(event.clone(), &mut known).unwrap();
+                let piece = TextPiece::of(&mut event.clone(), &mut known).unwrap();
                 prop_assert_eq!(&piece.event(), &event);
                 for encoding in [Encoding::V0_3, Encoding::V1_0, Encoding::RestV0_3] {
                     let mut json = BytesMut::new();
@@ -156,7 +154,7 @@ mod tests {
     fn only_pieces_that_differ_in_their_text_share() {
         let mut known = None;
         let mut shared = |event: TaskArtifactUpdateEvent| {
-            TextPiece::of(Event::ArtifactUpdate(event), &mut known).map(|piece| piece.shared).ok()
+            TextPiece::of(&mut Event::ArtifactUpdate(event), &mut known).map(|piece| piece.shared)
         };
         let first = shared(update("a", "one ", "x")).unwrap();
         assert!(Arc::ptr_eq(&first, &shared(update("a", "two", "x")).unwrap()));

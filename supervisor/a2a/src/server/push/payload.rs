@@ -45,7 +45,7 @@ pub(super) fn payloads(
 /// One event, or several merged ones.
 #[derive(Debug)]
 enum Piece<'a> {
-    One(&'a LoggedEvent, Cow<'a, Event>),
+    One(&'a LoggedEvent, Box<Cow<'a, Event>>),
     Merged { last: u64, size: usize, update: Box<TaskArtifactUpdateEvent> },
 }
 
@@ -54,7 +54,7 @@ fn merged(events: &[Arc<LoggedEvent>]) -> Vec<Piece<'_>> {
     for event in events {
         let grown = pieces.last_mut().is_some_and(|piece| piece.grow(event));
         if !grown {
-            pieces.push(Piece::One(event, event.event()));
+            pieces.push(Piece::One(event, Box::new(event.event())));
         }
     }
     pieces
@@ -85,7 +85,7 @@ impl Piece<'_> {
     fn artifact(&self) -> Option<(&TaskArtifactUpdateEvent, usize)> {
         match self {
             Self::Merged { size, update, .. } => Some((update, *size)),
-            Self::One(_, event) => match &**event {
+            Self::One(_, event) => match &***event {
                 Event::ArtifactUpdate(update) => Some((update, text_size(&update.artifact))),
                 _ => None,
             },
