@@ -6,8 +6,11 @@ use serde_json::{Map, Value, json};
 use crate::digest;
 use crate::names::AgentName;
 
-/// The tool by which a model asks the user.
+/// The tool by which the supervisor's model asks the user, and the action of every form on the wire.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
+
+/// The tool by which any agent asks the user: [`ASK_TOOL`] with other names for its arguments.
+pub const REQUEST_INPUT_TOOL: &str = "request_user_input";
 
 /// The only field of a question without fields of its own: any text is its answer.
 pub const ANSWER_FIELD: &str = "answer";

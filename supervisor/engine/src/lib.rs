@@ -20,6 +20,7 @@ pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{
     ANSWER_FIELD, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, FormField, REJECT,
+    REQUEST_INPUT_TOOL,
 };
 pub use io::{
     Answered, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,

@@ -4,6 +4,7 @@
 
 mod approval;
 mod failing;
+mod forms;
 mod records;
 mod repeats;
 mod support;

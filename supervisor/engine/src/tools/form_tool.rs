@@ -1,28 +1,35 @@
-//! `CAIPEAgentResponse`: asking the user with a form.
+//! `request_user_input` and `CAIPEAgentResponse`: asking the user with a form.
 
 use serde_json::{Map, Value};
 
-use crate::form::{ASK_TOOL, Form, FormField};
+use crate::form::{ASK_TOOL, Form, FormField, REQUEST_INPUT_TOOL};
 
 use super::response::{fields, plain};
 
 /// Most characters of one answer.
 const ANSWER_CHARS: usize = 20_000;
 
-/// The form in a call's arguments. The error is for the model.
-pub(crate) fn form(arguments: &Map<String, Value>) -> Result<Form, String> {
-    let metadata = arguments.get("metadata").and_then(Value::as_object);
-    let fields = fields(metadata, false);
+/// The form in the arguments of a call of the tool `name`. The error is for the model.
+pub(crate) fn form(name: &str, arguments: &Map<String, Value>) -> Result<Form, String> {
+    let is_request = name == REQUEST_INPUT_TOOL;
+    let (title, description, list, listed) = if is_request {
+        ("title", "description", "fields", arguments.get("fields"))
+    } else {
+        let listed = arguments.get("metadata").and_then(|metadata| metadata.get("input_fields"));
+        ("input_title", "response", "metadata.input_fields", listed)
+    };
+    let fields = fields(listed, is_request);
     if fields.is_empty() {
-        return Err("ERROR: No input_fields provided. Call the tool again with metadata.input_fields, a list of objects \
-                    with field_name and field_description."
-            .to_owned());
+        return Err(format!(
+            "ERROR: No input_fields provided. Call the tool again with {list}, a list of objects with field_name and \
+             field_description."
+        ));
     }
     let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     Ok(Form {
         action: ASK_TOOL.to_owned(),
-        title: text("input_title"),
-        description: text("response"),
+        title: text(title),
+        description: text(description),
         fields,
         ..Form::default()
     })

@@ -27,7 +27,7 @@ impl Response {
         let question = asks.then(|| Form {
             action: ASK_TOOL.to_owned(),
             description: content.clone(),
-            fields: fields(metadata, true),
+            fields: fields(metadata.and_then(|data| data.get("input_fields")), true),
             ..Form::default()
         });
         Self { content, question }
@@ -45,9 +45,9 @@ fn is_true(value: Option<&Value>) -> bool {
 /// Most fields of a form.
 const MOST_FIELDS: usize = 100;
 
-/// The valid fields of a form's metadata; `required` is the default of their member of that name.
-pub(crate) fn fields(metadata: Option<&Map<String, Value>>, required: bool) -> Vec<FormField> {
-    let listed = metadata.and_then(|data| data.get("input_fields")).and_then(Value::as_array);
+/// The valid fields of a list; `required` is the default of their member of that name.
+pub(crate) fn fields(listed: Option<&Value>, required: bool) -> Vec<FormField> {
+    let listed = listed.and_then(Value::as_array);
     listed.into_iter().flatten().filter_map(|value| field(value, required)).take(MOST_FIELDS).collect()
 }
 

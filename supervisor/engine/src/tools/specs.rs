@@ -4,7 +4,7 @@ use caipe_model::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::abilities::{Abilities, AnswerMode};
-use crate::form::ASK_TOOL;
+use crate::form::{ASK_TOOL, REQUEST_INPUT_TOOL};
 
 use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
 
@@ -22,7 +22,11 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     }
     specs.extend(edge().into_iter().filter(|spec| !abilities.tools.contains(&spec.name)));
     if abilities.forms {
-        specs.push(ask());
+        specs.push(request_input());
+        // A sub-agent needs no second name for the same tool.
+        if abilities.answer != AnswerMode::Plain {
+            specs.push(ask());
+        }
     }
     if abilities.answer == AnswerMode::Structured {
         specs.push(response());
@@ -215,12 +219,27 @@ fn field() -> Value {
     )
 }
 
+fn request_input() -> ToolSpec {
+    spec(
+        REQUEST_INPUT_TOOL,
+        "Ask the user to fill in a form, and wait for the answers.",
+        object(
+            &json!({
+                "title": text("A heading for the form."),
+                "description": text("What is asked and why, for the user."),
+                "fields": { "type": "array", "items": field() },
+            }),
+            &["description", "fields"],
+        ),
+    )
+}
+
 fn ask() -> ToolSpec {
     let metadata =
         object(&json!({ "input_fields": { "type": "array", "items": field() } }), &["input_fields"]);
     spec(
         ASK_TOOL,
-        "Ask the user to fill in a form, and wait for the answers.",
+        "The same as request_user_input.",
         object(
             &json!({
                 "response": text("What is asked and why, for the user."),

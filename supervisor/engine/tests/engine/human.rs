@@ -91,6 +91,21 @@ fn what_the_model_reads_of_a_form() {
 }
 
 #[test]
+fn a_sub_agent_asks_under_the_other_name_of_the_tool() {
+    let arguments = r#"{"title":"A repository","description":"Where to?","fields":[
+        {"field_name":"repo","field_label":"Repository"},{"field_name":"team","required":false}]}"#;
+    let mut sim = Sim::new(abilities(AnswerMode::Plain));
+    sim.say("create a repository");
+    let effects = sim.model("", &[("f", "request_user_input", arguments)]);
+    let EventKind::InputRequired { form } = &events(&effects)[0].kind else { panic!("{effects:?}") };
+    assert_eq!((form.action.as_str(), form.title.as_str()), ("CAIPEAgentResponse", "A repository"));
+    let required: Vec<bool> = form.fields.iter().map(|field| field.required).collect();
+    assert_eq!((form.description.as_str(), required), ("Where to?", vec![true, false]));
+    assert_eq!(story(&decide(&mut sim, vec![submit(json!({ "repo": "x" }))])), ["ask"]);
+    assert_eq!(sim.result("f"), "USER_FORM_SUBMITTED\n  repo=x");
+}
+
+#[test]
 fn forms_are_only_there_where_they_are_allowed() {
     let mut abilities = abilities(AnswerMode::Plain);
     abilities.forms = false;

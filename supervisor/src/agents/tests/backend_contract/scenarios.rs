@@ -304,3 +304,38 @@ async fn two_tasks_at_once_do_not_meet() {
         }
     }
 }
+
+/// The agent asks with a form; for `deep`, the agent that it delegates to does.
+const FORM: &str = r#"
+turns:
+  - when: { agent: deeper, turn: 0 }
+    reply: { calls: [{ name: request_user_input, arguments: { title: Place, description: "Which one?", fields: [{ field_name: repo }] } }] }
+  - { when: { agent: deeper }, reply: { text: "down here: {{ last_result }}" } }
+  - when: { user: deep, turn: 0 }
+    reply: { calls: [{ name: task, arguments: { subagent_type: deeper, description: look } }] }
+  - when: { turn: 0 }
+    reply: { calls: [{ name: request_user_input, arguments: { title: Place, description: "Which one?", fields: [{ field_name: repo }] } }] }
+  - { reply: { text: "[FINAL ANSWER]{{ last_result }}" } }
+"#;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_at_any_depth_and_its_answer() {
+    for (prompt, asks, says) in [
+        ("look", "The agent helper asks: Which one?", "USER_FORM_SUBMITTED\n  repo=r1"),
+        (
+            "deep",
+            "The agent helper asks: The agent deeper asks: Which one?",
+            "down here: USER_FORM_SUBMITTED\n  repo=r1",
+        ),
+    ] {
+        let act = async |worker: &Worker| {
+            let asked = worker.delegate(prompt).await;
+            let form = asked.question();
+            assert_eq!((form.title.as_str(), form.description.as_str()), ("Place", asks));
+            assert!(!form.is_approval() && form.fields[0].required && !form.id.is_empty(), "{form:?}");
+            let values = [("repo".to_owned(), json!("r1"))].into_iter().collect();
+            worker.answer(&asked, vec![Decision::Submit { values }]).await
+        };
+        same(FORM, false, act, |record| assert_eq!(answer(record).trim(), says)).await;
+    }
+}
