@@ -1,10 +1,15 @@
 //! Questions to a person, and the answers.
 
+mod field;
+
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::digest;
 use crate::names::AgentName;
+
+pub(crate) use field::plain;
+pub use field::{FieldType, FormField};
 
 /// The tool by which the supervisor's model asks the user, and the action of every form on the wire.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
@@ -225,32 +230,24 @@ const SEPARATOR: &str = ", ";
 /// Separates the ids, and the digests, of several forms that are shown as one.
 const ID_SEPARATOR: &str = "+";
 
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-#[serde(default)]
-pub struct FormField {
-    /// The key of the answer.
-    pub field_name: String,
-    pub field_description: String,
-    /// The only allowed values; `None` allows any.
-    pub field_values: Option<Vec<String>>,
-    pub default_value: Option<Value>,
-    pub required: bool,
-    /// The answer so far.
-    pub value: Option<Value>,
-    /// The [`Form::id`] of the call that the field belongs to. Clients return it with the value.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub interaction_id: String,
-    /// The [`Form::digest`] of this call.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub digest: String,
-}
-
 impl FormField {
+    /// The field of a question that any text answers.
+    pub fn any_text() -> Self {
+        Self {
+            field_name: ANSWER_FIELD.to_owned(),
+            field_description: "Your answer".to_owned(),
+            field_type: FieldType::TextArea,
+            required: true,
+            ..Self::default()
+        }
+    }
+
     /// The arguments are in the field, because upstream's web UI shows no others with a form.
     fn decision(field_name: String, tool: &str, arguments: &Value) -> Self {
         Self {
             field_name,
             field_description: format!("Whether {tool} with {arguments} may run"),
+            field_type: FieldType::Select,
             field_values: Some([APPROVE, REJECT].map(str::to_owned).to_vec()),
             required: true,
             ..Self::default()

@@ -19,8 +19,8 @@ pub use abilities::{Abilities, AnswerMode, Limits};
 pub use decide::decide;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{
-    ANSWER_FIELD, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, FormField, REJECT,
-    REQUEST_INPUT_TOOL,
+    ANSWER_FIELD, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, FieldType, Form, FormField,
+    REJECT, REQUEST_INPUT_TOOL,
 };
 pub use io::{
     Answered, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,

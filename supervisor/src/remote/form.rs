@@ -1,7 +1,7 @@
 //! The questions of an agent as forms, and the answers to them. Pure.
 
 use caipe_a2a::model::{Artifact, Part};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, BoundDecision, Decision, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, BoundDecision, Decision, FieldType, Form, FormField};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -32,9 +32,17 @@ struct Field {
     description: Option<String>,
     #[serde(rename = "field_values")]
     values: Option<Vec<Value>>,
+    #[serde(rename = "field_label")]
+    label: Option<String>,
+    #[serde(rename = "field_type")]
+    kind: Option<Value>,
+    placeholder: Option<String>,
     default_value: Option<Value>,
     required: Option<bool>,
+    min: Option<Value>,
+    max: Option<Value>,
     value: Option<Value>,
+    error: Option<String>,
     interaction_id: Option<String>,
     digest: Option<String>,
 }
@@ -67,32 +75,41 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
 
 fn field(field: Field) -> Option<FormField> {
     let (interaction_id, digest) = identity(field.interaction_id, field.digest);
+    let values: Option<Vec<String>> = field.values.map(|values| values.iter().map(in_text).collect());
+    let named = field.kind.as_ref().and_then(Value::as_str).and_then(FieldType::named);
+    // An unknown type takes any text, or one of its choices. Upstream's forms have no types.
+    let other = if values.as_ref().is_some_and(|values| !values.is_empty()) {
+        FieldType::Select
+    } else {
+        FieldType::TextArea
+    };
+    let number = |bound: Option<Value>| bound.and_then(|bound| bound.as_number().cloned());
     Some(FormField {
         interaction_id,
         digest,
         field_name: field.name.filter(|name| !name.is_empty())?,
+        field_label: field.label.unwrap_or_default(),
         field_description: field.description.unwrap_or_default(),
-        field_values: field.values.map(|values| values.iter().map(in_text).collect()),
+        field_type: named.unwrap_or(other),
+        field_values: values,
+        placeholder: field.placeholder.unwrap_or_default(),
         default_value: field.default_value,
         required: field.required.unwrap_or_default(),
+        min: number(field.min),
+        max: number(field.max),
         value: field.value,
+        error: field.error,
     })
 }
 
 pub(crate) fn in_words(agent: &str, question: Option<&str>) -> Form {
     let description =
         question.map_or_else(|| format!("The agent {agent} needs more information."), str::to_owned);
-    let field = FormField {
-        field_name: ANSWER_FIELD.to_owned(),
-        field_description: "Your answer".to_owned(),
-        required: true,
-        ..FormField::default()
-    };
     Form {
         action: ASK_TOOL.to_owned(),
         title: format!("A question of {agent}"),
         description,
-        fields: vec![field],
+        fields: vec![FormField::any_text()],
         ..Form::default()
     }
 }

@@ -2,12 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use crate::form::{ASK_TOOL, Form, FormField, REQUEST_INPUT_TOOL};
+use crate::form::{ASK_TOOL, Form, FormField, REQUEST_INPUT_TOOL, plain};
 
-use super::response::{fields, plain};
+use super::form_fields;
 
 /// Most characters of one answer.
 const ANSWER_CHARS: usize = 20_000;
+
+/// The limits of a form's texts.
+const MOST_TITLE_CHARS: usize = 200;
+const MOST_DESCRIPTION_CHARS: usize = 10_000;
 
 /// The form in the arguments of a call of the tool `name`. The error is for the model.
 pub(crate) fn form(name: &str, arguments: &Map<String, Value>) -> Result<Form, String> {
@@ -18,18 +22,24 @@ pub(crate) fn form(name: &str, arguments: &Map<String, Value>) -> Result<Form, S
         let listed = arguments.get("metadata").and_then(|metadata| metadata.get("input_fields"));
         ("input_title", "response", "metadata.input_fields", listed)
     };
-    let fields = fields(listed, is_request);
+    let fields = form_fields::fields(list, listed, is_request)?;
     if fields.is_empty() {
         return Err(format!(
             "ERROR: No input_fields provided. Call the tool again with {list}, a list of objects with field_name and \
              field_description."
         ));
     }
-    let text = |key: &str| arguments.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let text = |key: &str, most: usize| {
+        let text = arguments.get(key).and_then(Value::as_str).unwrap_or_default().trim();
+        let is_short = text.chars().count() <= most;
+        is_short
+            .then(|| text.to_owned())
+            .ok_or_else(|| format!("ERROR: {key}: give at most {most} characters."))
+    };
     Ok(Form {
         action: ASK_TOOL.to_owned(),
-        title: text(title),
-        description: text(description),
+        title: text(title, MOST_TITLE_CHARS)?,
+        description: text(description, MOST_DESCRIPTION_CHARS)?,
         fields,
         ..Form::default()
     })
