@@ -339,3 +339,29 @@ async fn a_form_at_any_depth_and_its_answer() {
         same(FORM, false, act, |record| assert_eq!(answer(record).trim(), says)).await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_do_not_fit_are_asked_for_again() {
+    let script = r#"
+turns:
+  - when: { turn: 0 }
+    reply: { calls: [{ name: request_user_input, arguments: { description: "How many?", fields: [
+      { field_name: repo }, { field_name: count, field_label: Count, field_type: number, min: 1, max: 5, default_value: 2 }] } }] }
+  - { reply: { text: "{{ last_result }}" } }
+"#;
+    let submit =
+        |values: serde_json::Value| Decision::Submit { values: values.as_object().cloned().unwrap() };
+    let act = async |worker: &Worker| {
+        let asked = worker.delegate("go").await;
+        let again = worker.answer(&asked, vec![submit(json!({"repo": "r1", "count": "9"}))]).await;
+        let (before, form) = (asked.question(), again.question());
+        assert_eq!((&form.id, &form.digest), (&before.id, &before.digest));
+        assert_eq!(form.fields[0].value, Some(json!("r1")), "{form:?}");
+        assert_eq!(form.fields[1].error.as_deref(), Some("give a number from 1 to 5"), "{form:?}");
+        worker.answer(&again, vec![submit(json!({"count": "5"}))]).await
+    };
+    same(script, false, act, |record| {
+        assert_eq!(answer(record), "USER_FORM_SUBMITTED\n  repo=r1\n  count=5");
+    })
+    .await;
+}
