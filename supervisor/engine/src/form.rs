@@ -191,6 +191,11 @@ impl FormField {
         }
     }
 
+    /// Whether the field may decide a call.
+    fn is_decision(&self) -> bool {
+        self.field_name.starts_with(DECISION_FIELD)
+    }
+
     /// The arguments are in the field, because upstream's web UI shows no others with a form.
     fn decision(field_name: String, tool: &str, arguments: &Value) -> Self {
         Self {

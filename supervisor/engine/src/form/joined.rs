@@ -44,6 +44,21 @@ impl Form {
         joined
     }
 
+    /// The form as the delegating agent knows it: with a question for each call that is no approval, whatever the agent has
+    /// joined.
+    #[must_use]
+    pub fn of_delegate(mut self) -> Self {
+        let is_approval = self.is_approval();
+        let calls = self.calls().into_iter().filter(|call| is_approval && !call.is_approval());
+        let questions = calls.map(|call| {
+            let own = |field: &&FormField| field.interaction_id == call.id && !field.is_decision();
+            let fields = self.fields.iter().filter(own).cloned().collect();
+            Self { fields, ..call }
+        });
+        self.questions = questions.collect();
+        self
+    }
+
     /// The decisions of the calls, each with a field.
     fn list_calls(&mut self, calls: Vec<Self>) {
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.is_approval()) {
@@ -91,8 +106,7 @@ impl Form {
             }
             _ => {
                 let decisions = self.fields.iter().filter(|_| calls.len() > 1);
-                let decisions =
-                    decisions.filter(|field| field.field_name.starts_with(DECISION_FIELD)).count();
+                let decisions = decisions.filter(|field| field.is_decision()).count();
                 0..self.fields.len() - decisions
             }
         }
