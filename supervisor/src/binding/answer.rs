@@ -94,8 +94,17 @@ pub(super) fn question(
     }
     events.extend(stream.full_text(wire, plan, &spoken, FullText::Question));
     stream.interrupted();
-    events.push(self::form(wire, form, Some(asked.clone()), Metadata::new()));
+    events.push(self::form(wire, &with_last_values(form), Some(asked.clone()), Metadata::new()));
     (question, events)
+}
+
+/// The form with the values of the last answer as defaults, which is all that upstream's web UI fills in.
+fn with_last_values(form: &Form) -> Form {
+    let mut form = form.clone();
+    for field in &mut form.fields {
+        field.default_value = field.value.clone().or(field.default_value.take());
+    }
+    form
 }
 
 /// The text of a form for a person who sees no form: the question, its subject, and how to answer in text.

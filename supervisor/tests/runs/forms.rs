@@ -102,6 +102,7 @@ async fn an_invalid_answer_leaves_the_task_waiting_with_the_same_question() {
         }
         let fields = &again["input_fields"];
         assert_eq!((&fields[0]["value"], &fields[0]["error"]), (&json!(repo), &Value::Null));
+        assert_eq!(fields[0]["default_value"], repo, "upstream's web UI fills in defaults only");
         assert_eq!(fields[1]["error"], "give one of `sre`, `dev`");
         let Some(Event::StatusUpdate(status)) = events.last() else { panic!("{events:?}") };
         let text = status.status.message.as_ref().unwrap().text();

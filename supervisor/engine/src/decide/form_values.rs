@@ -4,7 +4,8 @@ use serde_json::{Map, Value};
 
 use crate::form::{Decision, Form, FormField};
 
-/// The most characters of a name that the person's client made up, in a fault.
+/// The most names in a fault, and the most characters of each.
+const MOST_NAMES: usize = 50;
 const NAME_CHARS: usize = 80;
 
 /// The decisions about the calls of a form, with the values in the types of their fields: the given one, else the one of an
@@ -43,10 +44,11 @@ pub(super) fn check(form: &mut Form, decisions: Vec<Decision>, faults: &mut Vec<
 fn unknown(form: &Form, values: &Map<String, Value>) -> Option<String> {
     let is_unknown = |name: &&String| form.fields.iter().all(|field| field.field_name != **name);
     let short = |name: &String| format!("`{}`", name.chars().take(NAME_CHARS).collect::<String>());
-    let unknown: Vec<String> = values.keys().filter(is_unknown).map(short).collect();
-    let known: Vec<String> = form.fields.iter().map(|field| format!("`{}`", field.field_name)).collect();
+    let unknown: Vec<String> = values.keys().filter(is_unknown).take(MOST_NAMES).map(short).collect();
+    let known = form.fields.iter().take(MOST_NAMES).map(|field| short(&field.field_name));
+    let known = || known.collect::<Vec<_>>().join(", ");
     (!unknown.is_empty())
-        .then(|| format!("There is no field {}; the fields are {}.", unknown.join(", "), known.join(", ")))
+        .then(|| format!("There is no field {}; the fields are {}.", unknown.join(", "), known()))
 }
 
 /// The value of a field, if there is a valid one. A blank answer takes back an earlier one.

@@ -201,8 +201,7 @@ impl FormField {
             }
         }?;
         let chosen: Vec<&String> = self.choices().iter().filter(|choice| chosen.contains(choice)).collect();
-        (!chosen.is_empty() && self.allows_count(chosen.len()))
-            .then(|| Value::from_iter(chosen.into_iter().cloned()))
+        (!chosen.is_empty() && self.allows_count(chosen.len())).then(|| chosen.into_iter().cloned().collect())
     }
 }
 

@@ -35,7 +35,7 @@ impl Form {
         let mut joined = Self { title, description, fields, questions, ..Self::default() };
         if forms.iter().any(Self::is_approval) {
             joined.action = texts(|form| form.action.clone(), SEPARATOR);
-            joined.list_calls(forms.iter().flat_map(Self::own_calls).collect());
+            joined.list_calls(&forms.iter().flat_map(Self::own_calls).collect::<Vec<_>>());
         } else {
             ASK_TOOL.clone_into(&mut joined.action);
             joined.identify_by_questions();
@@ -60,7 +60,7 @@ impl Form {
     }
 
     /// The decisions of the calls, each with a field.
-    fn list_calls(&mut self, calls: Vec<Self>) {
+    fn list_calls(&mut self, calls: &[Self]) {
         for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.is_approval()) {
             let field = format!("{DECISION_FIELD}_{}", at + 1);
             self.fields.push(FormField::decision(field, &call.action, &call.arguments));
@@ -101,8 +101,10 @@ impl Form {
         let before = calls.iter().take(call).filter(|call| !call.is_approval()).count();
         match self.questions.get(before) {
             Some(question) if calls.len() > 1 => {
-                let start = self.questions.iter().take(before).map(|question| question.fields.len()).sum();
-                start..(start + question.fields.len()).min(self.fields.len())
+                let start: usize =
+                    self.questions.iter().take(before).map(|question| question.fields.len()).sum();
+                let end = start + question.fields.len();
+                start.min(self.fields.len())..end.min(self.fields.len())
             }
             _ => {
                 let decisions = self.fields.iter().filter(|_| calls.len() > 1);
@@ -132,8 +134,8 @@ impl Form {
             }
             let mut shown = self.fields[self.fields_of(at)].iter();
             let each = |question: &Self| {
-                let names = question.fields.iter().zip(shown.by_ref()).map(|(own, shown)| (own, shown));
-                let decision = renamed(decision, names);
+                let names: Vec<_> = question.fields.iter().zip(shown.by_ref()).collect();
+                let decision = renamed(decision, &names);
                 (question.clone(), decision)
             };
             own.into_iter().map(each).collect()
@@ -143,15 +145,12 @@ impl Form {
 }
 
 /// The decision with the values of these fields, each from the name that was shown to the name of its own form.
-fn renamed<'a>(
-    decision: &Decision,
-    fields: impl Iterator<Item = (&'a FormField, &'a FormField)>,
-) -> Decision {
+fn renamed(decision: &Decision, fields: &[(&FormField, &FormField)]) -> Decision {
     let Decision::Submit { values } = decision else { return decision.clone() };
-    let own = |(own, shown): (&FormField, &FormField)| {
+    let own = |(own, shown): &(&FormField, &FormField)| {
         Some((own.field_name.clone(), values.get(&shown.field_name)?.clone()))
     };
-    Decision::Submit { values: fields.filter_map(own).collect::<Map<_, _>>() }
+    Decision::Submit { values: fields.iter().filter_map(own).collect::<Map<_, _>>() }
 }
 
 /// The name, with a number if a field has it already or if it could be that of a decision.
@@ -162,5 +161,5 @@ fn free_name(fields: &[FormField], name: &str) -> String {
     };
     let base = if name.starts_with(DECISION_FIELD) { format!("the_{name}") } else { name.to_owned() };
     let numbered = |number: usize| if number < 2 { base.clone() } else { format!("{base}_{number}") };
-    (1..).map(numbered).find(|name| is_free(name)).unwrap_or(base)
+    (1..=fields.len() + 1).map(numbered).find(|name| is_free(name)).unwrap_or(base)
 }

@@ -69,8 +69,8 @@ fn an_invalid_answer_changes_nothing_and_the_form_is_asked_again() {
     sim.state = reloaded(&sim.state);
     let again = sim.waiting().remove(0);
     assert_eq!((&again.id, &again.digest), (&first.id, &first.digest), "the same question");
-    let kept: Vec<Option<Value>> = again.fields.iter().map(|field| field.value.clone()).collect();
-    assert_eq!(kept, [Some(json!("r1")), None, None, Some(json!(["a", "b"])), None]);
+    let stored: Vec<Option<Value>> = again.fields.iter().map(|field| field.value.clone()).collect();
+    assert_eq!(stored, [Some(json!("r1")), None, None, Some(json!(["a", "b"])), None]);
     let errors: Vec<bool> = again.fields.iter().map(|field| field.error.is_some()).collect();
     assert_eq!(errors, [false, true, false, false, false]);
 
