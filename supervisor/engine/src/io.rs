@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::abilities::Abilities;
 use crate::event::RunEvent;
-use crate::form::{BoundDecision, Decision, Form};
+use crate::form::{Answered, BoundDecision, Form};
 use crate::names::{AgentName, CallId};
 use crate::state::{RemotePlace, RunState};
 
@@ -206,27 +206,6 @@ pub struct Resume {
     pub from: Option<ResumePoint>,
     /// The answer to the agent's question, if the delegation waited for one.
     pub answered: Option<Answered>,
-}
-
-/// A question and a person's answer.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub struct Answered {
-    pub form: Form,
-    /// One decision for each call of [`Form::calls`].
-    pub decisions: Vec<Decision>,
-    /// Whether an earlier process may have passed it on already.
-    #[serde(skip)]
-    pub is_repeated: bool,
-}
-
-impl Answered {
-    /// Each decision with the call that it is about; `None` if there is not one decision for each call.
-    pub fn bound(&self) -> Option<Vec<BoundDecision>> {
-        let calls = self.form.calls();
-        let pairs = || calls.iter().zip(&self.decisions);
-        let all = || pairs().flat_map(|(call, decision)| BoundDecision::about_each(call, decision)).collect();
-        (calls.len() == self.decisions.len()).then(all)
-    }
 }
 
 /// The saved state of a delegation.

@@ -20,11 +20,12 @@ pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{
-    ANSWER_FIELD, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, FormField, REJECT,
+    ANSWER_FIELD, APPROVE, ASK_TOOL, Answered, BoundDecision, DECISION_FIELD, Decision, FieldType, Form,
+    FormField, REJECT, REQUEST_INPUT_TOOL,
 };
 pub use io::{
-    Answered, DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume,
-    ResumePoint, ToolOutput,
+    DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint,
+    ToolOutput,
 };
 pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};

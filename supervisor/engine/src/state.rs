@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::abilities::Abilities;
-use crate::form::Form;
-use crate::io::Answered;
+use crate::form::{Answered, Form};
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::text::AnswerText;

@@ -114,7 +114,7 @@ impl Agent {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
                 Role::Worker => AnswerMode::Plain,
             },
-            forms: matches!(self.role, Role::Supervisor { .. }),
+            forms: true,
             limits: self.limits.clone(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use caipe_engine::{Abilities, AgentName, EDGE_TOOLS, Limits, RunState};
+use caipe_engine::{Abilities, AgentName, EDGE_TOOLS, Limits, REQUEST_INPUT_TOOL, RunState};
 use caipe_model::{Scripted, ToolSpec};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -35,18 +35,17 @@ fn names(specs: &[ToolSpec]) -> Vec<&str> {
 }
 
 #[tokio::test]
-async fn every_model_is_offered_the_tools_that_the_edge_runs() {
+async fn every_model_is_offered_the_tools_that_the_edge_runs_and_the_form() {
     let agent = worker();
     let mut state = RunState::new(agent.name.clone());
     state.abilities = agent.abilities(&[]);
     let request = agent.request(&state, true);
-    for tool in EDGE_TOOLS {
+    for tool in EDGE_TOOLS.into_iter().chain([REQUEST_INPUT_TOOL]) {
         assert!(names(&request.tools).contains(&tool), "{tool}: {:?}", names(&request.tools));
     }
     assert!(request.system.starts_with("Agent: helper\n\nYou help."), "{}", request.system);
     assert!(agent.request(&state, false).tools.is_empty());
     assert_eq!(state.abilities.require_approval, ["delete_*"]);
-    assert!(!state.abilities.forms, "only who talks to the user may ask with a form");
 }
 
 #[test]

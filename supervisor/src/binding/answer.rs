@@ -1,7 +1,7 @@
 //! How a run ends on the wire. Everything that a person must read is also in the text of the stream.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
-use caipe_engine::{ANSWER_FIELD, APPROVE, AnswerOrigin, Form, FormField, Outcome, REJECT};
+use caipe_engine::{ANSWER_FIELD, APPROVE, AnswerOrigin, FieldType, Form, FormField, Outcome, REJECT};
 use serde_json::{Value, json};
 
 use super::event_builders::{Chunk, Wire};
@@ -94,8 +94,17 @@ pub(super) fn question(
     }
     events.extend(stream.full_text(wire, plan, &spoken, FullText::Question));
     stream.interrupted();
-    events.push(self::form(wire, form, Some(asked.clone()), Metadata::new()));
+    events.push(self::form(wire, &with_last_values(form), Some(asked.clone()), Metadata::new()));
     (question, events)
+}
+
+/// The form with the values of the last answer as defaults, which is all that upstream's web UI fills in.
+fn with_last_values(form: &Form) -> Form {
+    let mut form = form.clone();
+    for field in &mut form.fields {
+        field.default_value = field.value.clone().or(field.default_value.take());
+    }
+    form
 }
 
 /// The text of a form for a person who sees no form: the question, its subject, and how to answer in text.
@@ -130,13 +139,30 @@ pub(crate) fn takes_any_text(form: &Form) -> bool {
     matches!(form.fields.as_slice(), [field] if field.field_name == ANSWER_FIELD)
 }
 
+/// ``- `count` (required): Replicas, a number from 1 to 5, default `3` ``.
 fn field_line(field: &FormField) -> String {
     let required = if field.required { " (required)" } else { "" };
-    let about = Some(&field.field_description).filter(|text| !text.is_empty());
-    let about = about.map(|text| format!(": {text}")).unwrap_or_default();
-    let values = field.field_values.iter().flatten().map(|value| format!("`{value}`")).collect::<Vec<_>>();
-    let choices = if values.is_empty() { String::new() } else { format!(", one of {}", values.join(", ")) };
-    format!("- `{}`{required}{about}{choices}", field.field_name)
+    let about = [&field.field_label, &field.field_description];
+    let about: Vec<&str> = about.into_iter().map(String::as_str).filter(|text| !text.is_empty()).collect();
+    let about = if about.is_empty() { String::new() } else { format!(": {}", about.join(": ")) };
+    let expects = match field.field_type {
+        FieldType::Text | FieldType::TextArea if field.min.is_none() && field.max.is_none() => String::new(),
+        _ => format!(", {}", field.expects()),
+    };
+    let default = field.value.as_ref().or(field.default_value.as_ref());
+    let default = default.map(|value| format!(", default `{}`", field_text(value))).unwrap_or_default();
+    format!("- `{}`{required}{about}{expects}{default}", field.field_name)
+}
+
+/// A value as a person writes it.
+fn field_text(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Bool(true) => "yes".to_owned(),
+        Value::Bool(false) => "no".to_owned(),
+        Value::Array(values) => values.iter().map(field_text).collect::<Vec<_>>().join(", "),
+        other => other.to_string(),
+    }
 }
 
 /// The question of a form.

@@ -25,7 +25,7 @@ const MAX_IGNORED_LINES: usize = 20;
 
 /// Names of built-in tools and of structured answers, compared without case. A server's tool of such a name is prefixed with the
 /// name of its server.
-const RESERVED: [&str; 15] = [
+const RESERVED: [&str; 16] = [
     "write_todos",
     "task",
     "ls",
@@ -41,6 +41,7 @@ const RESERVED: [&str; 15] = [
     "ResponseFormat",
     "PlatformEngineerResponse",
     caipe_engine::ASK_TOOL,
+    caipe_engine::REQUEST_INPUT_TOOL,
 ];
 
 /// A snapshot of the offered tools and of the servers.

@@ -1,6 +1,5 @@
 //! The start of a remote call: connects to the agent and sends the task once.
 
-
 use caipe_a2a::client::A2aClient;
 use caipe_a2a::model::{ListTasksRequest, SendMessageRequest};
 use caipe_engine::{DelegateUpdate, RemotePlace};

@@ -5,6 +5,7 @@
 mod approval;
 mod crashes;
 mod failing;
+mod forms;
 mod gated;
 mod records;
 mod repeats;

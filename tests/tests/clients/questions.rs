@@ -355,3 +355,51 @@ async fn lines_in_the_template_of_the_slack_bot_fill_a_form_in() -> Result<()> {
     }
     Ok(())
 }
+
+/// The agent jira asks with a form of its own; its answer is what it reads.
+fn agents_form_scenario() -> Result<Scenario> {
+    let jira = |turn: Value| json!({"system": "You are the jira agent.", "turn": turn});
+    let fields = json!([
+        {"field_name": "project", "field_label": "Project"},
+        {"field_name": "count", "field_type": "number", "min": 1, "max": 5},
+        {"field_name": "urgent", "field_type": "boolean", "required": false, "default_value": false},
+    ]);
+    let arguments = json!({"title": "Tickets", "description": "Which tickets?", "fields": fields});
+    let asks = json!({"calls": [{"name": "request_user_input", "arguments": arguments}]});
+    Ok(Scenario::new()
+        .agent("jira", &programs::fixture_mcp()?, &[])
+        .turn(jira(json!(0)), asks)
+        .turn(jira(json!(1)), json!({"text": "{{ last_result }}"}))
+        .asks("order", &["jira"]))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_form_of_an_agent_is_shown_again_until_its_values_fit() -> Result<()> {
+    let mut clients = clients(&EACH)?;
+    for system in both(&agents_form_scenario()?, &["jira"]).await? {
+        let questions = ask_all(&mut clients, &system, json!({"text": "order some"})).await?;
+        for (client, question) in clients.iter_mut().zip(&questions) {
+            ensure!(question.state() == "input-required", "{}", question.outline());
+            ensure!(question.times("The agent jira asks: Which tickets?") > 0, "{}", question.outline());
+            let inputs = json!({"project": "OPS", "count": "many", "urgent": "yes"});
+            let again = client.ask(&system, question.fill_in(&inputs)?).await?;
+            ensure!(again.state() == "input-required", "{}", again.outline());
+            ensure!(
+                again.status_text().contains("`count`: give a number from 1 to 5"),
+                "{}",
+                again.outline()
+            );
+            let ([before], [after]) = (&question.forms()[..], &again.forms()[..]) else {
+                anyhow::bail!("not one form each{}{}", question.outline(), again.outline())
+            };
+            ensure!(before["digest"] == after["digest"], "another question{}", again.outline());
+            ensure!(after["input_fields"][0]["default_value"] == "OPS", "{}", again.outline());
+            let inputs = json!({"project": "OPS", "count": "3", "urgent": "yes"});
+            let view = client.ask(&system, again.fill_in(&inputs)?).await?;
+            ensure!(view.state() == "completed", "{}", view.outline());
+            let submitted = "USER_FORM_SUBMITTED\n  project=OPS\n  count=3\n  urgent=true";
+            ensure!(view.result().contains(submitted), "{}", view.outline());
+        }
+    }
+    Ok(())
+}

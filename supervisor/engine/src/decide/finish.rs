@@ -44,9 +44,8 @@ pub(super) fn answered(state: &mut RunState, content: &str, out: &mut Effects) {
 pub(super) fn last_answer(state: &mut RunState, requests: &[ToolCall], content: &str, out: &mut Effects) {
     refuse(state, requests);
     let response = requests.iter().find(|call| route::responds(&state.abilities, &call.name));
-    let response = response
-        .and_then(|call| route::parse(call).ok())
-        .map(|arguments| Response::parse(&arguments).content);
+    let response =
+        response.and_then(|call| route::parse(call).ok()).map(|arguments| Response::content(&arguments));
     match response.filter(|content| !content.trim().is_empty()) {
         Some(content) => {
             state.text.conclude(&content, out);

@@ -3,7 +3,8 @@
 use crate::conversation::interrupted;
 use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
-use crate::io::{Answered, Resume};
+use crate::form::Answered;
+use crate::io::Resume;
 use crate::state::{CallKind, CallStatus, Phase, RunState};
 
 use super::{call_results, calls, model_request};

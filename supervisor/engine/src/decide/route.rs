@@ -4,7 +4,7 @@ use caipe_model::ToolCall;
 use serde_json::{Map, Value};
 
 use crate::abilities::{Abilities, AnswerMode};
-use crate::form::{ASK_TOOL, Form};
+use crate::form::{ASK_TOOL, Form, REQUEST_INPUT_TOOL};
 use crate::names::AgentName;
 use crate::state::CallKind;
 use crate::tools::{
@@ -44,9 +44,9 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             let kind = CallKind::Delegation { agent: delegate(abilities, &arguments)? };
             start(abilities, name, kind, arguments)
         }
-        ASK_TOOL if abilities.forms => Route::Start {
+        ASK_TOOL | REQUEST_INPUT_TOOL if abilities.forms => Route::Start {
             kind: CallKind::Ask,
-            question: Some(form_tool::form(&arguments)?.into()),
+            question: Some(form_tool::form(name, &arguments)?.into()),
             arguments,
         },
         _ if abilities.tools.contains(name) || EDGE_TOOLS.contains(&name) => {

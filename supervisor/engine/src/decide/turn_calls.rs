@@ -63,9 +63,10 @@ fn respond(
     cut: bool,
     answer: &mut Option<Response>,
 ) -> PendingCall {
-    match route::parse(request) {
-        Ok(arguments) => {
-            let response = Response::parse(&arguments);
+    let parsed = route::parse(request)
+        .and_then(|arguments| Response::parse(&arguments).map(|response| (arguments, response)));
+    match parsed {
+        Ok((arguments, response)) => {
             let call = match &response.question {
                 Some(form) => {
                     let form = state.identified(form.clone());

@@ -2,6 +2,7 @@
 
 mod approval;
 mod files;
+mod form_fields;
 pub(crate) mod form_tool;
 pub(crate) mod glob;
 pub(crate) mod response;

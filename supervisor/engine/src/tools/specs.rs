@@ -4,7 +4,7 @@ use caipe_model::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::abilities::{Abilities, AnswerMode};
-use crate::form::ASK_TOOL;
+use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
 
 use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
 
@@ -22,7 +22,11 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     }
     specs.extend(edge().into_iter().filter(|spec| !abilities.tools.contains(&spec.name)));
     if abilities.forms {
-        specs.push(ask());
+        specs.push(request_input());
+        // A sub-agent needs no second name for the same tool.
+        if abilities.answer != AnswerMode::Plain {
+            specs.push(ask());
+        }
     }
     if abilities.answer == AnswerMode::Structured {
         specs.push(response());
@@ -202,25 +206,53 @@ fn edge() -> Vec<ToolSpec> {
     ]
 }
 
-fn field() -> Value {
-    object(
+fn fields() -> Value {
+    let field = object(
         &json!({
             "field_name": text("The key of the answer."),
             "field_description": text("What is asked."),
-            "field_values": { "type": "array", "items": { "type": "string" }, "description": "The choices, if there are only these." },
-            "default_value": { "description": "What holds if nothing is chosen." },
-            "required": { "type": "boolean" },
+            "field_type": {
+                "type": "string",
+                "enum": FieldType::NAMES,
+                "description": "text if left out; select with field_values.",
+            },
+            "field_values": { "type": "array", "items": { "type": "string" }, "description": "The choices of a select or multiselect." },
+            "default_value": { "description": "What holds if nothing is given." },
+            "required": { "type": "boolean", "description": "True if left out." },
+            "min": { "type": "number", "description": "The least number, or characters or choices." },
+            "max": { "type": "number" },
         }),
         &["field_name", "field_description"],
+    );
+    json!({ "type": "array", "items": field })
+}
+
+/// As [`fields`], without repeating the schema for the model.
+fn same_fields() -> Value {
+    let description = "As `fields` of request_user_input.";
+    json!({ "type": "array", "items": { "type": "object" }, "description": description })
+}
+
+fn request_input() -> ToolSpec {
+    spec(
+        REQUEST_INPUT_TOOL,
+        "Ask the user to fill in a form, and wait for the answers.",
+        object(
+            &json!({
+                "title": text("A heading for the form."),
+                "description": text("What is asked and why, for the user."),
+                "fields": fields(),
+            }),
+            &["description", "fields"],
+        ),
     )
 }
 
 fn ask() -> ToolSpec {
-    let metadata =
-        object(&json!({ "input_fields": { "type": "array", "items": field() } }), &["input_fields"]);
+    let metadata = object(&json!({ "input_fields": same_fields() }), &["input_fields"]);
     spec(
         ASK_TOOL,
-        "Ask the user to fill in a form, and wait for the answers.",
+        "The same as request_user_input, with other names; a field is not required unless it says so.",
         object(
             &json!({
                 "response": text("What is asked and why, for the user."),
@@ -233,10 +265,8 @@ fn ask() -> ToolSpec {
 }
 
 fn response() -> ToolSpec {
-    let metadata = object(
-        &json!({ "user_input": { "type": "boolean" }, "input_fields": { "type": "array", "items": field() } }),
-        &[],
-    );
+    let metadata =
+        object(&json!({ "user_input": { "type": "boolean" }, "input_fields": same_fields() }), &[]);
     spec(
         RESPONSE_TOOL,
         "Give the final answer to the user. Call it alone, once everything else is done.",

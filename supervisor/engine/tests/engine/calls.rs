@@ -59,6 +59,8 @@ fn mistakes_of_the_model_are_reported_to_it_and_never_run() {
         ("write_todos", r#"{"todos":"none"}"#, "array of objects"),
         ("write_todos", r#"{"todos":[{"content":" "}]}"#, "entry 0 has no content"),
         ("CAIPEAgentResponse", r#"{"response":"?"}"#, "ERROR: No input_fields provided."),
+        ("request_user_input", r#"{"description":"?","fields":[{}]}"#, "fields[0]: give field_name"),
+        ("request_user_input", r#"{"description":"?"}"#, "Call the tool again with fields,"),
     ] {
         let mut sim = begun(AnswerMode::Structured);
         assert_eq!(story(&sim.model("", &[("x", name, arguments)])), ["ask"], "{name} {arguments}");

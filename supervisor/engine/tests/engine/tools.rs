@@ -26,10 +26,12 @@ fn what_is_on_offer() {
     assert_eq!(names(&plain), [&["write_todos"][..], &files[..], &EDGE_TOOLS[..]].concat());
     let all = names(&abilities(AnswerMode::Structured));
     assert!(
-        ["task", "CAIPEAgentResponse", "PlatformEngineerResponse"]
+        ["task", "request_user_input", "CAIPEAgentResponse", "PlatformEngineerResponse"]
             .iter()
             .all(|name| all.contains(&(*name).to_owned()))
     );
+    let asking = names(&Abilities { forms: true, ..plain.clone() });
+    assert_eq!(asking, [&names(&plain)[..], &["request_user_input".to_owned()]].concat());
     let shadowed = Abilities { tools: ["read_file", "jq"].map(str::to_owned).into(), ..plain };
     assert_eq!(
         names(&shadowed),
