@@ -67,6 +67,7 @@ impl From<DelegateUpdate> for DelegationEvent {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there is one for each delegation")]
 pub enum DelegationEnd {
     /// The agent finished, failed or was canceled.
     Finished(DelegationOutcome),

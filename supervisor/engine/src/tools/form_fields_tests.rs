@@ -7,6 +7,7 @@ use crate::form::FieldType;
 
 #[test]
 fn a_field_has_its_type_and_its_default_in_that_type() {
+    use FieldType::{Boolean, MultiSelect, Number, Select, Text};
     let listed = json!([
         {"field_name": " repo "},
         {"field_name": "size", "field_values": ["s", 2], "default_value": "S"},
@@ -16,7 +17,6 @@ fn a_field_has_its_type_and_its_default_in_that_type() {
     ]);
     let fields = fields("fields", Some(&listed), true).unwrap();
     let types: Vec<FieldType> = fields.iter().map(|field| field.field_type).collect();
-    use FieldType::{Boolean, MultiSelect, Number, Select, Text};
     assert_eq!(types, [Text, Select, Boolean, Number, MultiSelect]);
     let defaults: Vec<Option<Value>> = fields.iter().map(|field| field.default_value.clone()).collect();
     assert_eq!(defaults, [None, Some(json!("s")), Some(json!(true)), Some(json!(3)), None]);

@@ -162,9 +162,10 @@ fn each_of_several_questions_of_an_agent_gets_its_own_values() {
         let expected = if with_approval { vec!["a", "a_2", "decision_2"] } else { vec!["a", "a_2"] };
         assert_eq!(names, expected);
         let decide = |sim: &mut Sim, values: &Value| {
-            let decision = |call: Form| match call.is_approval() {
-                true => BoundDecision::about(&call, Decision::Approve),
-                false => BoundDecision::about(&call, submit(values.clone())),
+            let decision = |call: Form| {
+                let submitted = || submit(values.clone());
+                let decision = if call.is_approval() { Decision::Approve } else { submitted() };
+                BoundDecision::about(&call, decision)
             };
             let decisions = sim.waiting().into_iter().map(decision).collect();
             sim.feed(Input::Decided { decisions })
@@ -268,12 +269,13 @@ proptest! {
             let lines = result.strip_prefix("USER_FORM_SUBMITTED\n").expect("the shape that prompts describe");
             let mut submitted: Vec<(&str, String)> = Vec::new();
             for line in lines.lines().filter(|line| *line != "  (no values)") {
-                match line.strip_prefix("    ") {
-                    Some(more) => submitted.last_mut().unwrap().1.push_str(&format!("\n{more}")),
-                    None => {
-                        let (name, value) = line.trim_start().split_once('=').unwrap();
-                        submitted.push((name, value.to_owned()));
-                    }
+                if let Some(more) = line.strip_prefix("    ") {
+                    let (_, text) = submitted.last_mut().unwrap();
+                    text.push('\n');
+                    text.push_str(more);
+                } else {
+                    let (name, value) = line.trim_start().split_once('=').unwrap();
+                    submitted.push((name, value.to_owned()));
                 }
             }
             for field in &form.fields {

@@ -118,7 +118,7 @@ fn field_line(field: &Field) -> String {
     notes.extend(field.required.then(|| "required".to_owned()));
     notes.extend(field.error.clone());
     let about = [&field.label, &field.description].into_iter().filter(|text| !text.is_empty());
-    let description: String = about.map(|text| format!(": {text}")).collect();
+    let description = about.map(|text| format!(": {text}")).collect::<Vec<_>>().concat();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     format!("❓ {}{description}{notes}", caipe_view::one_line(&field.name))
 }
