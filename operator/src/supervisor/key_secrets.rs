@@ -30,8 +30,7 @@ pub async fn of_supervisor(
 ) -> Result<(), Error> {
     let name = names::keys(applier.key.name());
     let child = observed.child(Kind::Secret, &name).filter(|child| !child.deleting);
-    let known =
-        |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
+    let known = |child: &Child, keys: &Keys| child.uid == keys.uid && child.version() == Some(&*keys.version);
     if child.zip(current.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
         return Ok(());
     }
@@ -70,7 +69,7 @@ pub async fn of_agents(
         let (owner, own) = (keys.owner(supervisor), keys.of_agent(agent));
         let mut secret = secret(applier.key, &name, labels::COMPONENT_AGENT, owner, &own);
         secret.labels_mut().insert(labels::AGENT.to_owned(), agent.to_owned());
-        secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.clone());
+        secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.to_string());
         if applier.create(Kind::Secret, &secret).await?.is_none() {
             return Err(Error::Former { kind: Kind::Secret.as_str(), name });
         }
