@@ -116,9 +116,10 @@ mod tests {
         fn it_is_a_map(changes in prop::collection::vec((0_u8..8, prop::option::of(any::<u8>())), 0..40)) {
             let (mut map, mut expected) = (CompactMap::default(), BTreeMap::new());
             for (key, change) in changes {
-                match change {
-                    Some(value) => prop_assert_eq!(map.insert(key, value), expected.insert(key, value)),
-                    None => prop_assert_eq!(map.remove(&key), expected.remove(&key)),
+                if let Some(value) = change {
+                    prop_assert_eq!(map.insert(key, value), expected.insert(key, value));
+                } else {
+                    prop_assert_eq!(map.remove(&key), expected.remove(&key));
                 }
                 prop_assert!(map.iter().eq(&expected));
                 prop_assert_eq!((map.len(), map.is_empty()), (expected.len(), expected.is_empty()));

@@ -25,7 +25,11 @@ impl From<&str> for CompactText {
     fn from(text: &str) -> Self {
         let compact = Uuid::try_parse(text).ok().and_then(|uuid| {
             let bytes = uuid.into_bytes();
-            [Self::Uuid(bytes), Self::Hex(bytes)].into_iter().find(|compact| compact.to_string() == text)
+            let is_restored = |compact: &Self| {
+                let restored = compact.to_string();
+                restored == text
+            };
+            [Self::Uuid(bytes), Self::Hex(bytes)].into_iter().find(is_restored)
         });
         compact.unwrap_or_else(|| Self::Other(text.into()))
     }
@@ -41,9 +45,11 @@ impl fmt::Display for CompactText {
     }
 }
 
-impl PartialEq<str> for CompactText {
-    fn eq(&self, text: &str) -> bool {
-        *self == Self::from(text)
+impl CompactText {
+    /// Whether it is this text.
+    pub fn is(&self, text: &str) -> bool {
+        let other = Self::from(text);
+        *self == other
     }
 }
 
@@ -68,7 +74,7 @@ mod tests {
             let stored = CompactText::from(text);
             assert_eq!((stored.to_string().as_str(), &stored), (text, &CompactText::from(text)));
             assert_eq!(!matches!(stored, CompactText::Other(_)), is_compact, "{text}");
-            assert!(stored == *text && stored != *"other");
+            assert!(stored.is(text) && !stored.is("other"));
         }
         assert_ne!(CompactText::from(hex), CompactText::from(uuid));
     }

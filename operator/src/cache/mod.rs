@@ -20,7 +20,7 @@ pub use deployment::{PartialDeployment, Workload};
 pub use managed_fields::ManagedFields;
 pub use managed_object::{Child, Details, Owner};
 pub use pod::{Pod, Trouble};
-pub use queue::WorkQueue;
+pub use queue::{Running, WorkQueue};
 pub use reservation::NameReservation;
 pub use sync::{ScopeSync, SyncState, WatchSync};
 

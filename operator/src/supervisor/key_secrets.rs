@@ -35,14 +35,20 @@ pub async fn of_supervisor(
         return Ok(());
     }
     *current = None;
-    if child.is_none() {
+    let created = if child.is_none() {
         let keys: BTreeMap<_, _> = KEYS.into_iter().map(|key| (key, random())).collect();
         let owner = super::owner(applier.key.name(), applier.uid);
         let secret = secret(applier.key, &name, labels::COMPONENT_SUPERVISOR, owner, &keys);
-        applier.create(Kind::Secret, &secret).await?;
-    }
-    let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
-    let secret = api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
+        applier.create(Kind::Secret, &secret).await?
+    } else {
+        None
+    };
+    let secret: Secret = if let Some(secret) = created {
+        serde_json::from_value(serde_json::to_value(secret)?)?
+    } else {
+        let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
+        api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?
+    };
     applier.check(&Child::new(Kind::Secret, &secret.metadata))?;
     *current = Some(Keys::read(name, secret)?);
     Ok(())

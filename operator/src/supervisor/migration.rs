@@ -138,7 +138,7 @@ impl MigrationInputs<'_> {
     fn numbered(&self, spec: RenderedSpec) -> RenderedSpec {
         let mut spec = spec.sealed();
         let current = self.current.map_or(0, |current| current.epoch);
-        let same = self.current.is_some_and(|current| current.hash == *spec.hash);
+        let same = self.current.is_some_and(|current| current.hash.is(&spec.hash));
         spec.epoch = if same { current } else { current.max(self.reported_epoch) + 1 };
         spec
     }

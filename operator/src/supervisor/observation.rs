@@ -40,6 +40,11 @@ impl Observation {
         self.observed.workloads.get(self.name.as_str()).map(Arc::as_ref)
     }
 
+    /// Whether the cluster has a rendered spec.
+    pub fn has_spec(&self) -> bool {
+        self.observed.child(Kind::ConfigMap, &names::spec(&self.name)).is_some()
+    }
+
     /// The agents with a Deployment, and since when it drains.
     pub fn deployed(&self) -> BTreeMap<String, Option<String>> {
         let deployments = self.observed.children.values().filter(|child| child.kind == Kind::Deployment);

@@ -219,7 +219,10 @@ impl<'a> Reconciler<'a> {
 
     async fn dereference(&mut self, names: &Names) -> Result<References, Error> {
         let cx = self.cx;
-        dereference::current(&cx.client, &self.key, &mut self.state).await?;
+        // Nothing is read for a new resource: the operator writes a status after the spec, and watches the spec.
+        if self.resource.status.is_some() || self.observation.has_spec() {
+            dereference::current(&cx.client, &self.key, &mut self.state).await?;
+        }
         dereference::references(&cx.client, &self.key, names, &cx.cache).await
     }
 

@@ -39,7 +39,7 @@ pub struct Applier<'a> {
 fn needs_writing(manifest: &Manifest, child: &Child, state: &ReconcileState) -> bool {
     child.deleting
         || child.draining_since().is_some()
-        || child.applied.as_ref().is_none_or(|applied| *applied != *manifest.hash)
+        || child.applied.as_ref().is_none_or(|applied| !applied.is(&manifest.hash))
         || !(state.is_untouched(child) || is_as_applied(manifest, child))
 }
 
@@ -108,11 +108,11 @@ impl Applier<'_> {
         Ok(child)
     }
 
-    /// Creates an object; none if it exists already.
+    /// Creates an object and returns it; none if it exists already.
     ///
     /// # Errors
     /// If the API server rejects it.
-    pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<Child>, Error> {
+    pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<DynamicObject>, Error> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
         let before = self.cache.known(self.key, kind, &object.name_any());
         let made = self.api(kind).create(&params, object).await;
@@ -121,7 +121,7 @@ impl Applier<'_> {
             Ok(object) => {
                 let child = Child::new(kind, &object.metadata);
                 self.cache.record_write(self.key, &child, None, &before);
-                Ok(Some(child))
+                Ok(Some(object))
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
             Err(error) => Err(Error::api(format!("create {} {}", kind.as_str(), object.name_any()))(error)),
