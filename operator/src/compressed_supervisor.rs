@@ -13,18 +13,42 @@ use serde::de::{DeserializeOwned, Error};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
-use crate::labels;
+use crate::compact_text::CompactText;
 
-/// A compressed resource. Its content may be unreadable, so that one such resource does not break the watch.
+/// A resource as the watch delivers it.
 #[derive(Debug, Clone, Resource)]
 #[resource(inherit = CaipeSupervisor)]
-pub(crate) struct CompressedSupervisor {
-    /// Name, uid, versions and whether it is paused; the other metadata is in the content.
+pub(crate) struct WatchedSupervisor {
+    /// Without `managedFields`.
     metadata: ObjectMeta,
+    compressed: CompressedSupervisor,
+}
+
+impl WatchedSupervisor {
+    pub(crate) fn into_compressed(self) -> CompressedSupervisor {
+        self.compressed
+    }
+}
+
+/// A compressed resource. Its content may be unreadable, so that one such resource does not break the watch.
+#[derive(Debug, Clone)]
+pub(crate) struct CompressedSupervisor {
+    uid: Option<CompactText>,
+    /// Whether it is terminating.
+    deleting: bool,
     content: Box<[u8]>,
 }
 
 impl CompressedSupervisor {
+    pub(crate) fn uid(&self) -> Option<String> {
+        self.uid.as_ref().map(ToString::to_string)
+    }
+
+    /// Whether it is terminating.
+    pub(crate) const fn is_deleting(&self) -> bool {
+        self.deleting
+    }
+
     /// The resource, without `managedFields`.
     ///
     /// # Errors
@@ -38,11 +62,8 @@ impl CompressedSupervisor {
 
     /// The resource with an empty spec, for one whose spec is invalid.
     pub(crate) fn without_spec(&self) -> CaipeSupervisor {
-        CaipeSupervisor {
-            metadata: self.metadata.clone(),
-            spec: CaipeSupervisorSpec::default(),
-            status: self.status(),
-        }
+        let metadata = self.parse::<MetadataOnly>().map(|object| object.metadata).unwrap_or_default();
+        CaipeSupervisor { metadata, spec: CaipeSupervisorSpec::default(), status: self.status() }
     }
 
     /// The status, if there is a valid one.
@@ -54,6 +75,11 @@ impl CompressedSupervisor {
         let json = io::read_to_string(DeflateDecoder::new(self.content.as_ref()));
         serde_json::from_str(&json.map_err(serde_json::Error::io)?)
     }
+}
+
+#[derive(Deserialize)]
+struct MetadataOnly {
+    metadata: ObjectMeta,
 }
 
 #[derive(Deserialize)]
@@ -74,7 +100,7 @@ fn invalid(json: Value) -> InvalidResource {
     InvalidResource(parsed.map_or_else(|error| error.to_string(), |_| "invalid JSON".to_owned()))
 }
 
-impl<'de> Deserialize<'de> for CompressedSupervisor {
+impl<'de> Deserialize<'de> for WatchedSupervisor {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let mut sent = Value::deserialize(deserializer)?;
         if let Some(metadata) = sent.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -82,7 +108,12 @@ impl<'de> Deserialize<'de> for CompressedSupervisor {
         }
         let metadata = ObjectMeta::deserialize(&sent["metadata"]).map_err(D::Error::custom)?;
         let content = deflated(&sent).map_err(D::Error::custom)?;
-        Ok(Self { metadata: identity(metadata), content })
+        let compressed = CompressedSupervisor {
+            uid: metadata.uid.as_deref().map(CompactText::from),
+            deleting: metadata.deletion_timestamp.is_some(),
+            content,
+        };
+        Ok(Self { metadata, compressed })
     }
 }
 
@@ -91,22 +122,6 @@ fn deflated(sent: &Value) -> io::Result<Box<[u8]>> {
     // As one write: each one clears the encoder's buffer of 32 KiB.
     encoder.write_all(&serde_json::to_vec(sent)?)?;
     Ok(encoder.finish()?.into())
-}
-
-fn identity(mut meta: ObjectMeta) -> ObjectMeta {
-    if let Some(annotations) = &mut meta.annotations {
-        annotations.retain(|name, _| name == labels::PAUSED);
-    }
-    ObjectMeta {
-        annotations: meta.annotations.filter(|annotations| !annotations.is_empty()),
-        name: meta.name,
-        namespace: meta.namespace,
-        uid: meta.uid,
-        generation: meta.generation,
-        resource_version: meta.resource_version,
-        deletion_timestamp: meta.deletion_timestamp,
-        ..ObjectMeta::default()
-    }
 }
 
 #[cfg(test)]
@@ -136,36 +151,35 @@ mod tests {
     #[test]
     fn a_resource_is_restored_as_it_came() {
         let mut sent = resource();
-        let compressed: CompressedSupervisor = serde_json::from_value(sent.clone()).unwrap();
+        let watched: WatchedSupervisor = serde_json::from_value(sent.clone()).unwrap();
         let direct: CaipeSupervisor = serde_json::from_value(sent.clone()).unwrap();
-        let opened = serde_json::to_value(compressed.open().unwrap()).unwrap();
+        let opened = serde_json::to_value(watched.compressed.open().unwrap()).unwrap();
         assert_eq!(opened, serde_json::to_value(&direct).unwrap());
         assert_eq!(opened["metadata"], sent["metadata"].take());
         assert_eq!(
-            (
-                compressed.metadata.name.as_deref(),
-                compressed.metadata.uid.as_deref(),
-                compressed.metadata.generation
-            ),
-            (Some("platform"), Some("u"), Some(3))
+            (watched.metadata.name.as_deref(), watched.metadata.generation),
+            (Some("platform"), Some(3))
         );
+        let compressed = watched.into_compressed();
+        assert_eq!((compressed.uid().as_deref(), compressed.is_deleting()), (Some("u"), false));
     }
 
     #[test]
     fn managed_fields_are_dropped() {
         let mut sent = resource();
         sent["metadata"]["managedFields"] = json!([{ "manager": "kubectl", "operation": "Apply" }]);
-        let compressed: CompressedSupervisor = serde_json::from_value(sent).unwrap();
-        assert_eq!(compressed.open().unwrap().metadata.managed_fields, None);
-        assert_eq!(compressed.metadata.managed_fields, None);
+        let watched: WatchedSupervisor = serde_json::from_value(sent).unwrap();
+        assert_eq!(watched.metadata.managed_fields, None);
+        assert_eq!(watched.compressed.open().unwrap().metadata.managed_fields, None);
     }
 
     #[test]
     fn an_unreadable_resource_has_a_name_and_an_error() {
         let mut sent = resource();
         sent["spec"]["agents"] = json!("all of them");
-        let compressed: CompressedSupervisor = serde_json::from_value(sent).unwrap();
-        assert_eq!(compressed.metadata.name.as_deref(), Some("platform"));
+        let watched: WatchedSupervisor = serde_json::from_value(sent).unwrap();
+        assert_eq!(watched.metadata.name.as_deref(), Some("platform"));
+        let compressed = watched.into_compressed();
         assert_eq!(
             compressed.open().unwrap_err().to_string(),
             "spec.agents: invalid type: string \"all of them\", expected a sequence; correct it, or upgrade this \

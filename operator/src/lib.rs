@@ -1,6 +1,8 @@
 //! The CAIPE operator: turns `CaipeSupervisor` resources into objects of the cluster and reports their status.
 
 pub mod cache;
+pub mod compact_map;
+pub mod compact_text;
 mod compressed_supervisor;
 pub mod defaults;
 pub mod events;

@@ -1,6 +1,7 @@
 //! Runs the operator: watches, leader election and the controllers.
 
 mod controller;
+mod supervisor_store;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -83,7 +83,7 @@ impl BuildContext {
 
     /// No pod is there yet.
     fn starts(&mut self, failure: Option<&str>) {
-        let failure = failure.map(str::to_owned);
+        let failure = failure.map(Into::into);
         self.supervisor = Some(Workload { replicas: 1, failure, ..Workload::default() });
         self.report = None;
     }

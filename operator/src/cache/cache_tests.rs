@@ -60,8 +60,8 @@ fn what_a_new_list_lacks_is_gone() {
     let listed = HashSet::from([(key(), "p".to_owned())]);
     assert!(cache.retain(Kind::Service, Some("elsewhere"), &listed).is_empty());
     assert_eq!(cache.retain(Kind::Service, Some("n"), &listed), vec![key()]);
-    let left: Vec<String> = cache.observed(&key()).children.keys().map(|(_, name)| name.clone()).collect();
-    assert_eq!(left, ["p.spec", "p"]);
+    let left: Vec<Arc<str>> = cache.observed(&key()).children.keys().map(|(_, name)| name.clone()).collect();
+    assert_eq!(left, ["p.spec".into(), "p".into()]);
 }
 
 #[test]

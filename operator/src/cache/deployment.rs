@@ -7,6 +7,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
 
+use crate::compact_text::CompactText;
 use crate::labels;
 
 /// The deserialized part of a Deployment, without its pod template.
@@ -36,30 +37,41 @@ pub struct Workload {
     /// Whether all pods have the newest template and are available, and no older ones are left.
     pub rolled_out: bool,
     /// Why the rollout failed (`ProgressDeadlineExceeded` or `ReplicaFailure`).
-    pub failure: Option<String>,
-    /// The agents that its pods host ([`labels::HOSTED_AGENTS`]).
-    pub hosted: BTreeSet<String>,
+    pub failure: Option<Box<str>>,
+    /// The agents that its pods host, separated by commas ([`labels::HOSTED_AGENTS`]).
+    pub hosted: Box<str>,
     /// The hash of its pod template ([`labels::TEMPLATE`]).
-    pub template: Option<String>,
+    pub template: Option<CompactText>,
     /// The digest of the installation that wrote it ([`labels::INSTALLATION`]).
-    pub installation: Option<String>,
+    pub installation: Option<CompactText>,
+}
+
+impl Workload {
+    /// The agents that its pods host.
+    pub fn hosted(&self) -> BTreeSet<String> {
+        self.hosted.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// Whether its pod template has this hash.
+    pub fn has_template(&self, hash: Option<&str>) -> bool {
+        self.template == hash.map(CompactText::from)
+    }
 }
 
 impl From<&PartialDeployment> for Workload {
     fn from(deployment: &PartialDeployment) -> Self {
-        let annotation = |name: &str| deployment.metadata.annotations.as_ref()?.get(name).cloned();
+        let annotation = |name: &str| deployment.metadata.annotations.as_ref()?.get(name).map(String::as_str);
         let replicas = deployment.spec.replicas.unwrap_or(1);
         let status = &deployment.status;
-        let hosted = annotation(labels::HOSTED_AGENTS).unwrap_or_default();
         Self {
             replicas,
             updated: status.updated_replicas.unwrap_or(0),
             available: status.available_replicas.unwrap_or(0),
             rolled_out: rolled_out(deployment.metadata.generation, replicas, status),
-            failure: failure(status),
-            hosted: hosted.split(',').filter(|name| !name.is_empty()).map(str::to_owned).collect(),
-            template: annotation(labels::TEMPLATE),
-            installation: annotation(labels::INSTALLATION),
+            failure: failure(status).map(Into::into),
+            hosted: annotation(labels::HOSTED_AGENTS).unwrap_or_default().into(),
+            template: annotation(labels::TEMPLATE).map(Into::into),
+            installation: annotation(labels::INSTALLATION).map(Into::into),
         }
     }
 }

@@ -54,8 +54,8 @@ fn a_deployment_says_why_it_does_not_get_on() {
 #[test]
 fn a_deployment_has_its_hosted_agents_and_template() {
     let workload = deployment(1, json!(1), json!({}));
-    assert_eq!(workload.hosted.iter().map(String::as_str).collect::<Vec<_>>(), ["a", "b"]);
-    assert_eq!(workload.template.as_deref(), Some("t"));
+    assert_eq!(workload.hosted().into_iter().collect::<Vec<_>>(), ["a", "b"]);
+    assert_eq!(workload.template, Some("t".into()));
 }
 
 fn pod(status: Value) -> Pod {
@@ -112,5 +112,5 @@ fn a_sidecar_counts_before_the_agent_that_waits_for_it() {
         pod(json!({ "podIP": "10.1.2.3", "initContainerStatuses": [sidecar], "containerStatuses": [agent] }));
     assert_eq!(pod.trouble.unwrap().reason, "CrashLoopBackOff");
     assert_eq!(pod.ip, Some("10.1.2.3".parse().unwrap()));
-    assert_eq!((pod.component.as_str(), pod.agent.as_deref(), pod.ready), ("agent", Some("argocd"), false));
+    assert_eq!((&*pod.component, pod.agent.as_deref(), pod.ready), ("agent", Some("argocd"), false));
 }

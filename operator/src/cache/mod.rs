@@ -12,17 +12,19 @@ mod reservation;
 mod sync;
 pub mod watch;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use deployment::{PartialDeployment, Workload};
 pub use managed_fields::ManagedFields;
-pub use managed_object::Child;
+pub use managed_object::{Child, Details, Owner};
 pub use pod::{Pod, Trouble};
-pub use queue::WorkQueue;
+pub use queue::{Running, WorkQueue};
 pub use reservation::NameReservation;
 pub use sync::{ScopeSync, SyncState, WatchSync};
 
+use crate::compact_map::CompactMap;
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::references::{ConfigMapContent, Names, Version};
@@ -31,10 +33,10 @@ use crate::references::{ConfigMapContent, Names, Version};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObservedState {
     /// Managed objects, by kind and name.
-    pub children: BTreeMap<(Kind, String), Arc<Child>>,
+    pub children: CompactMap<(Kind, Arc<str>), Arc<Child>>,
     /// The state of its Deployments, by name.
-    pub workloads: BTreeMap<String, Arc<Workload>>,
-    pub pods: BTreeMap<String, Arc<Pod>>,
+    pub workloads: CompactMap<Arc<str>, Arc<Workload>>,
+    pub pods: CompactMap<Arc<str>, Arc<Pod>>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -139,8 +141,8 @@ impl Cache {
     /// Records since when an object drains.
     pub fn record_draining(&self, key: &Key, kind: Kind, name: &str, since: Option<&str>) {
         self.lock().change(key, |observed| {
-            let Some(child) = observed.children.get_mut(&(kind, name.to_owned())) else { return false };
-            Arc::make_mut(child).draining_since = since.map(str::to_owned);
+            let Some(child) = observed.children.get_mut_by(order(kind, name)) else { return false };
+            Arc::make_mut(child).set_draining_since(since);
             true
         });
     }
@@ -149,7 +151,7 @@ impl Cache {
     pub fn record_epoch(&self, key: &Key, pod: &str, epoch: &str) {
         self.lock().change(key, |observed| {
             let Some(pod) = observed.pods.get_mut(pod) else { return false };
-            Arc::make_mut(pod).epoch = Some(epoch.to_owned());
+            Arc::make_mut(pod).epoch = Some(epoch.into());
             true
         });
     }
@@ -170,7 +172,7 @@ impl Cache {
         let within = |key: &&Key| scope.is_none_or(|scope| scope == key.namespace());
         let mut keys: Vec<Key> = inner.observed.keys().filter(within).cloned().collect();
         keys.retain(|key| {
-            let is_listed = |name: &String| listed.contains(&(key.clone(), name.clone()));
+            let is_listed = |name: &str| listed.contains(&(key.clone(), name.to_owned()));
             inner.change(key, |observed| observed.retain(kind, is_listed))
         });
         keys
@@ -254,23 +256,23 @@ enum Extract {
 
 impl ObservedState {
     pub fn child(&self, kind: Kind, name: &str) -> Option<&Arc<Child>> {
-        self.children.get(&(kind, name.to_owned()))
+        self.children.get_by(order(kind, name))
     }
 
     fn put(&mut self, seen: Extract) -> bool {
         match seen {
             Extract::Child(child) => self.put_child(child),
             Extract::Deployment(child, workload) => {
-                let name = child.name.clone();
+                let name = Arc::clone(&child.name);
                 let is_new = self.put_child(child);
                 put(&mut self.workloads, name, workload) || is_new
             }
-            Extract::Pod(name, pod) => put(&mut self.pods, name, *pod),
+            Extract::Pod(name, pod) => put(&mut self.pods, name.into(), *pod),
         }
     }
 
     fn put_child(&mut self, child: Child) -> bool {
-        put(&mut self.children, (child.kind, child.name.clone()), child)
+        put(&mut self.children, (child.kind, Arc::clone(&child.name)), child)
     }
 
     fn remove(&mut self, kind: Kind, name: &str) -> bool {
@@ -280,24 +282,24 @@ impl ObservedState {
         if kind == Kind::Deployment {
             self.workloads.remove(name);
         }
-        self.children.remove(&(kind, name.to_owned())).is_some()
+        self.children.remove_by(order(kind, name)).is_some()
     }
 
     /// Removes the objects of the kind that `keep` rejects; returns whether there was one.
-    fn retain(&mut self, kind: Kind, keep: impl Fn(&String) -> bool) -> bool {
-        let gone: Vec<String> = self.names(kind).filter(|name| !keep(name)).collect();
+    fn retain(&mut self, kind: Kind, keep: impl Fn(&str) -> bool) -> bool {
+        let gone: Vec<Arc<str>> = self.names(kind).filter(|name| !keep(name)).collect();
         for name in &gone {
             self.remove(kind, name);
         }
         !gone.is_empty()
     }
 
-    fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = String> + '_> {
+    fn names(&self, kind: Kind) -> Box<dyn Iterator<Item = Arc<str>> + '_> {
         if kind == Kind::Pod {
             return Box::new(self.pods.keys().cloned());
         }
-        let of_kind = move |(found, _): &&(Kind, String)| *found == kind;
-        Box::new(self.children.keys().filter(of_kind).map(|(_, name)| name.clone()))
+        let of_kind = move |(found, _): &&(Kind, Arc<str>)| *found == kind;
+        Box::new(self.children.keys().filter(of_kind).map(|(_, name)| Arc::clone(name)))
     }
 
     fn is_empty(&self) -> bool {
@@ -305,8 +307,13 @@ impl ObservedState {
     }
 }
 
+/// The order of keys relative to an object's.
+fn order(kind: Kind, name: &str) -> impl Fn(&(Kind, Arc<str>)) -> Ordering {
+    move |(known, text)| (*known, &**text).cmp(&(kind, name))
+}
+
 /// Inserts a changed value; returns whether it has changed.
-fn put<K: Ord, V: PartialEq>(map: &mut BTreeMap<K, Arc<V>>, key: K, value: V) -> bool {
+fn put<K: Ord, V: PartialEq>(map: &mut CompactMap<K, Arc<V>>, key: K, value: V) -> bool {
     let is_known = map.get(&key).is_some_and(|known| **known == value);
     if !is_known {
         map.insert(key, Arc::new(value));

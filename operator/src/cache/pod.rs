@@ -22,16 +22,16 @@ pub struct PartialPod {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Pod {
     /// Its component, a `COMPONENT_…` of [`labels`].
-    pub component: String,
-    pub agent: Option<String>,
-    pub tool_server: Option<String>,
+    pub component: Box<str>,
+    pub agent: Option<Box<str>>,
+    pub tool_server: Option<Box<str>>,
     pub ip: Option<IpAddr>,
     pub ready: bool,
     /// Whether it is terminating.
     pub deleting: bool,
     /// The epoch on its annotation ([`labels::EPOCH`]).
-    pub epoch: Option<String>,
-    pub trouble: Option<Trouble>,
+    pub epoch: Option<Box<str>>,
+    pub trouble: Option<Box<Trouble>>,
 }
 
 /// A problem of a pod, as Kubernetes reports it.
@@ -50,15 +50,16 @@ pub struct Trouble {
 impl From<&PartialPod> for Pod {
     fn from(pod: &PartialPod) -> Self {
         let PartialPod { metadata: meta, status } = pod;
+        let epoch = meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::EPOCH));
         Self {
-            component: label(meta, labels::COMPONENT).unwrap_or_default(),
-            agent: label(meta, labels::AGENT),
-            tool_server: label(meta, labels::TOOL_SERVER),
+            component: label(meta, labels::COMPONENT).unwrap_or_default().into(),
+            agent: label(meta, labels::AGENT).map(Into::into),
+            tool_server: label(meta, labels::TOOL_SERVER).map(Into::into),
             ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
             ready: has_condition(status, "Ready"),
             deleting: meta.deletion_timestamp.is_some(),
-            epoch: meta.annotations.as_ref().and_then(|annotations| annotations.get(labels::EPOCH).cloned()),
-            trouble: trouble(status),
+            epoch: epoch.map(|epoch| epoch.as_str().into()),
+            trouble: trouble(status).map(Box::new),
         }
     }
 }

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use super::reason::{Reason, Topic};
+use crate::compact_map::CompactMap;
 use crate::key::Key;
 
 /// An agent, a Secret or an object; empty for the resource itself.
-pub(super) type Subject = String;
+pub(super) type Subject = Box<str>;
 
 /// Maximum number of subjects per resource. Beyond it, an event may be published twice.
 const SUBJECTS: usize = 4096;
@@ -32,19 +33,19 @@ impl Fingerprint {
 /// The last published event by resource, topic and subject.
 #[derive(Debug, Default)]
 pub(super) struct Deduplicator {
-    published: HashMap<Key, HashMap<(Topic, Subject), Fingerprint>>,
+    published: HashMap<Key, CompactMap<(Topic, Subject), Fingerprint>>,
 }
 
 impl Deduplicator {
     /// Whether the event differs from the last one of its topic and subject. Remembers it.
     pub(super) fn is_new(&mut self, key: &Key, about: &str, fingerprint: Fingerprint) -> bool {
         let published = self.published.entry(key.clone()).or_default();
-        let subject = (fingerprint.reason.topic(), about.to_owned());
+        let subject = (fingerprint.reason.topic(), about.into());
         if published.get(&subject) == Some(&fingerprint) {
             return false;
         }
         if published.len() >= SUBJECTS {
-            published.clear();
+            *published = CompactMap::default();
         }
         published.insert(subject, fingerprint);
         true
@@ -53,7 +54,7 @@ impl Deduplicator {
     /// Forgets an event, so that its next occurrence is new. Returns whether it was the last one of its topic and
     /// subject.
     pub(super) fn clear(&mut self, key: &Key, reason: Reason, about: &str) -> bool {
-        let subject = (reason.topic(), about.to_owned());
+        let subject = (reason.topic(), about.into());
         let Some(published) = self.published.get_mut(key) else { return false };
         let is_last = published.get(&subject).is_some_and(|fingerprint| fingerprint.reason == reason);
         is_last && published.remove(&subject).is_some()
@@ -139,6 +140,6 @@ mod tests {
         for number in 0..=SUBJECTS {
             deduplicator.is_new(&key, &number.to_string(), fingerprint(Reason::ForeignObject, ""));
         }
-        assert!(deduplicator.published.values().map(HashMap::len).sum::<usize>() <= SUBJECTS);
+        assert!(deduplicator.published.values().map(CompactMap::len).sum::<usize>() <= SUBJECTS);
     }
 }

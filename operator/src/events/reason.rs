@@ -45,7 +45,7 @@ text_enum! {
 }
 
 /// The topic of a reason. A new event of a topic replaces the earlier one of the same subject.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Topic {
     Agent,
     Placement,

@@ -7,6 +7,12 @@ pub(super) const FAILURES: u32 = 2;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Debounce {
     failures: u32,
+    /// None without failures.
+    messages: Option<Box<Messages>>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Messages {
     /// The reported message, and the last one, which replaces it if it repeats.
     reported: Option<String>,
     last: Option<String>,
@@ -30,16 +36,17 @@ impl Debounce {
     /// The message is debounced too: a pod that ends alternates between refused connections and timeouts.
     fn fail(&mut self, why: String) {
         self.failures = self.failures.saturating_add(1);
-        let again = self.last.as_ref() == Some(&why);
-        if self.failures >= FAILURES && (again || self.reported.is_none()) {
-            self.reported = Some(why.clone());
+        let messages = self.messages.get_or_insert_default();
+        let again = messages.last.as_ref() == Some(&why);
+        if self.failures >= FAILURES && (again || messages.reported.is_none()) {
+            messages.reported = Some(why.clone());
         }
-        self.last = Some(why);
+        messages.last = Some(why);
     }
 
     /// The reported failure.
-    pub(super) const fn failure(&self) -> Option<&String> {
-        self.reported.as_ref()
+    pub(super) fn failure(&self) -> Option<&String> {
+        self.messages.as_ref()?.reported.as_ref()
     }
 
     /// Failures in a row.

@@ -6,7 +6,7 @@ use tokio::time::{Duration, Instant};
 use super::change_filter::is_significant;
 use super::debounce::Debounce;
 use super::failure::Failure;
-use super::result::{CardSummary, Endpoints, PodTarget, ProbeResult};
+use super::result::{CardSummary, Endpoints, PackedReport, PackedResult, PodTarget, ProbeResult};
 use super::schedule::{PodId, Slot};
 
 /// How long the card of our own agent counts while its report shows that it responds.
@@ -31,7 +31,7 @@ pub(super) struct Pod {
     card: Debounce,
     /// When the card was requested successfully.
     card_at: Option<Instant>,
-    pub(super) result: Option<ProbeResult>,
+    result: PackedResult,
 }
 
 impl Pod {
@@ -45,8 +45,13 @@ impl Pod {
             status: Debounce::default(),
             card: Debounce::default(),
             card_at: None,
-            result: None,
+            result: PackedResult::default(),
         }
+    }
+
+    /// The result; none before the first probe.
+    pub(super) fn result(&self) -> Option<ProbeResult> {
+        self.result.open()
     }
 
     /// The endpoints to probe; the status needs a token.
@@ -71,15 +76,13 @@ impl Pod {
             self.card = Debounce::default();
             self.card_at = None;
         }
-        let before = self.result.take().unwrap_or_default();
-        let report = before.report.filter(|_| endpoints.status());
-        self.set_result(report, before.card.filter(|_| endpoints.card()));
+        let PackedResult { report, card, failure: _ } = std::mem::take(&mut self.result);
+        self.set_result(report.filter(|_| endpoints.status()), card.filter(|_| endpoints.card()));
     }
 
-    fn set_result(&mut self, report: Option<Report>, card: Option<CardSummary>) {
-        let failure = self.status.failure().or(self.card.failure()).cloned();
-        let is_known = report.is_some() || card.is_some() || failure.is_some();
-        self.result = is_known.then_some(ProbeResult { report, card, failure });
+    fn set_result(&mut self, report: Option<PackedReport>, card: Option<Box<CardSummary>>) {
+        let failure = self.status.failure().or(self.card.failure()).map(|failure| failure.as_str().into());
+        self.result = PackedResult { report, card, failure };
     }
 
     /// Takes in the answers; returns whether the change needs a reconcile.
@@ -91,21 +94,24 @@ impl Pod {
             // The card was not requested, because the report would show that the pod responds.
             of_card = Some(Err(failure.clone()));
         }
-        let before = self.result.take();
-        let old = before.as_ref();
-        let report = old.and_then(|result| result.report.as_ref());
-        let card = old.and_then(|result| result.card.as_ref());
+        let before = std::mem::take(&mut self.result);
         let endpoints = self.target.endpoints;
         let report = match status.filter(|_| endpoints.status()) {
-            Some(answer) => self.status.record(answer.map_err(|failure| failure.message), report),
-            None => report.cloned(),
+            Some(answer) => {
+                let answer = answer.map(|report| PackedReport::new(&report));
+                self.status.record(answer.map_err(|failure| failure.message), before.report.as_ref())
+            }
+            None => before.report.clone(),
         };
         let card = match of_card.filter(|_| endpoints.card()) {
-            Some(answer) => self.card.record(answer.map_err(|failure| failure.message), card),
-            None => card.cloned(),
+            Some(answer) => {
+                let answer = answer.map(Box::new);
+                self.card.record(answer.map_err(|failure| failure.message), before.card.as_ref())
+            }
+            None => before.card.clone(),
         };
         self.set_result(report, card);
-        is_significant(before.as_ref(), self.result.as_ref())
+        before != self.result && is_significant(before.open().as_ref(), self.result().as_ref())
     }
 
     /// Failures in a row.

@@ -13,6 +13,7 @@ use super::pod_client::Request;
 use super::rate_limit::RateLimit;
 use super::result::{Endpoints, PodTarget, ProbeResults, Targets};
 use super::schedule::{PodId, Schedule, Slot, Urgency};
+use crate::compact_map::CompactMap;
 use crate::key::Key;
 
 /// When a probe without a result counts as lost; longer than the timeout of a probe.
@@ -47,8 +48,8 @@ pub(super) struct ProbeRegistry {
 #[derive(Debug, Default)]
 struct Watched {
     token: Option<SecretString>,
-    /// By name. A map and not a tree, because most supervisors have one or two pods.
-    pods: HashMap<Arc<str>, Box<Pod>>,
+    /// By name.
+    pods: CompactMap<Arc<str>, Box<Pod>>,
     rate_limit: RateLimit,
     delayed: Option<Instant>,
 }
@@ -254,8 +255,8 @@ impl ProbeRegistry {
     }
 
     pub(super) fn results(&self, key: &Key) -> ProbeResults {
-        let pods = self.watched.get(key).into_iter().flat_map(|watched| &watched.pods);
-        pods.filter_map(|(name, pod)| Some((name.to_string(), pod.result.clone()?))).collect()
+        let pods = self.watched.get(key).into_iter().flat_map(|watched| watched.pods.iter());
+        pods.filter_map(|(name, pod)| Some((name.to_string(), pod.result()?))).collect()
     }
 
     /// The number of probed pods.

@@ -1,26 +1,23 @@
 //! The controller of a scope.
 
-use std::collections::hash_map::DefaultHasher;
-use std::hash::{Hash, Hasher};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::{Stream, StreamExt, future};
-use kube::Resource;
-use kube::runtime::controller::{Action, Config, Controller};
-use kube::runtime::reflector::{self, ObjectRef, Store};
-use kube::runtime::watcher::{self, watcher};
-use kube::runtime::{PredicateConfig, WatchStreamExt};
-use tokio::sync::Semaphore;
+use futures::StreamExt;
+use futures::stream::FuturesUnordered;
+use kube::runtime::WatchStreamExt;
+use kube::runtime::watcher::{self, Event, watcher};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio_util::sync::CancellationToken;
 
+use super::supervisor_store::{Change, SupervisorStore};
 use super::{Options, Scope};
 use crate::cache::watch::{self, PAGE};
-use crate::cache::{SyncState, WorkQueue};
-use crate::compressed_supervisor::CompressedSupervisor;
+use crate::cache::{Running, SyncState};
+use crate::compressed_supervisor::{CompressedSupervisor, WatchedSupervisor};
 use crate::key::Key;
 use crate::kind::Kind;
-use crate::labels;
 use crate::metrics::labels::Outcome;
 use crate::supervisor::error::Error;
 use crate::supervisor::reconcile::{Context, Reconciler};
@@ -42,7 +39,6 @@ const LONGEST: Duration = Duration::from_mins(1);
 /// Runs the controllers of all scopes, with one limit of concurrent reconciles.
 pub(super) struct Controllers {
     cx: Arc<Context>,
-    concurrency: u16,
     permits: Arc<Semaphore>,
     selector: Option<String>,
     stop: CancellationToken,
@@ -53,7 +49,7 @@ impl Controllers {
     pub(super) fn new(cx: Arc<Context>, options: &Options, stop: CancellationToken) -> Self {
         let Options { concurrency, selector, .. } = options;
         let permits = Arc::new(Semaphore::new(usize::from(*concurrency)));
-        Self { cx, concurrency: *concurrency, permits, selector: selector.clone(), stop }
+        Self { cx, permits, selector: selector.clone(), stop }
     }
 
     /// Runs the controller of a scope, from when its watches are synced or refused. It starts again when that changes,
@@ -77,50 +73,134 @@ impl Controllers {
     }
 
     async fn run_controller(&self, scope: &Scope, unreadable: Option<Refusal>) {
-        let (cx, unreadable) = (&self.cx, unreadable.map(Arc::new));
-        let api = watch::api::<CompressedSupervisor>(&cx.client, scope.namespace.as_deref());
-        let (reader, writer) = reflector::store();
-        let supervisors = watcher(api, watch_config(self.selector.as_deref()))
-            .backoff(watch::retry_pauses())
-            .reflect(writer)
-            .inspect({
-                let (cx, scope, reader) = (Arc::clone(cx), scope.clone(), reader.clone());
-                move |event| observe_event(&cx, &scope, &reader, event)
-            })
-            .applied_objects()
-            .predicate_filter(version, PredicateConfig::default())
-            // The controller may not wake up for an error that it gets, and would then not watch again.
-            .filter(|object| future::ready(object.is_ok()))
-            .inspect({
-                let queue = Arc::clone(&scope.queue);
-                move |object| {
-                    if let Ok(object) = object {
-                        queue.schedule(&Key::of(object), Duration::ZERO);
+        let api = watch::api::<WatchedSupervisor>(&self.cx.client, scope.namespace.as_deref());
+        let watched = watcher(api, watch_config(self.selector.as_deref())).backoff(watch::retry_pauses());
+        let (mut watched, mut store) = (pin!(watched), SupervisorStore::default());
+        let mut reconciles = FuturesUnordered::new();
+        let mut next = pin!(self.next(scope));
+        loop {
+            let stops = self.stop.is_cancelled();
+            if stops && reconciles.is_empty() {
+                return;
+            }
+            tokio::select! {
+                // Events first: a reconcile of a deleted resource would create its objects again.
+                biased;
+                () = self.stop.cancelled(), if !stops => {}
+                Some(event) = watched.next(), if !stops => self.observe_event(scope, &mut store, event),
+                (running, permit) = &mut next, if !stops && store.is_listed() => {
+                    next.set(self.next(scope));
+                    match store.get(running.key()) {
+                        Some(object) => {
+                            let object = Arc::clone(object);
+                            reconciles.push(self.reconcile(object, running, permit, unreadable.as_ref()));
+                        }
+                        None => self.forget(scope, running.key()),
                     }
                 }
-            });
-        let (queue, permits) = (Arc::clone(&scope.queue), Arc::clone(&self.permits));
-        let retry_queue = Arc::clone(&queue);
-        Controller::for_stream(supervisors, reader.clone())
-            .with_config(Config::default().concurrency(self.concurrency))
-            .reconcile_on(queued(cx, scope, reader.clone()))
-            .graceful_shutdown_on(self.stop.clone().cancelled_owned())
-            .run(
-                move |object, cx| {
-                    reconcile(object, cx, Arc::clone(&queue), Arc::clone(&permits), unreadable.clone())
-                },
-                move |object, error, cx| retry(&object, error, &cx, &retry_queue),
-                Arc::clone(cx),
-            )
-            .for_each(|done| {
-                if let Ok((reference, _)) = done
-                    && let Some(object) = reader.get(&reference)
-                {
-                    observe_status(cx, &object);
+                Some((running, wait)) = reconciles.next() => {
+                    if let Some(wait) = wait {
+                        scope.queue.schedule(running.key().clone(), wait);
+                    }
+                    if let Some(object) = store.get(running.key()) {
+                        self.observe_status(running.key(), object);
+                    }
                 }
-                future::ready(())
-            })
-            .await;
+            }
+        }
+    }
+
+    /// The next supervisor, when it is due and the process may run another reconcile.
+    async fn next(&self, scope: &Scope) -> (Running, Option<OwnedSemaphorePermit>) {
+        loop {
+            scope.queue.wait().await;
+            let permit = Arc::clone(&self.permits).acquire_owned().await;
+            if let Some(running) = scope.queue.take() {
+                return (running, permit.ok());
+            }
+        }
+    }
+
+    fn observe_event(
+        &self,
+        scope: &Scope,
+        store: &mut SupervisorStore,
+        event: Result<Event<WatchedSupervisor>, watcher::Error>,
+    ) {
+        let cx = &self.cx;
+        // `Init` arrives before the first request.
+        if !matches!(event, Ok(Event::Init) | Err(_)) {
+            cx.metrics.crd_missing(false);
+        }
+        let event = match event {
+            Ok(event) => event,
+            Err(error) => {
+                if is_missing(&error) {
+                    cx.metrics.crd_missing(true);
+                }
+                if watch::is_refused(&error) {
+                    scope.sync.supervisors_refused();
+                }
+                tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
+                cx.metrics.watch_failed(Kind::CaipeSupervisor);
+                return;
+            }
+        };
+        let applied = if let Event::Apply(object) = &event { Some(Key::of(object)) } else { None };
+        match store.apply(event) {
+            Change::None => {}
+            Change::Reconcile(key) => scope.queue.add(key),
+            Change::Deleted(key) => self.forget(scope, &key),
+            // No event reports what was deleted before a list.
+            Change::Listed => {
+                let known = cx.states.keys().into_iter().filter(|key| scope.has(key));
+                known.filter(|key| store.get(key).is_none()).for_each(|key| self.forget(scope, &key));
+            }
+        }
+        if let Some(key) = applied
+            && let Some(object) = store.get(&key)
+        {
+            self.observe_status(&key, object);
+        }
+    }
+
+    /// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
+    fn observe_status(&self, key: &Key, object: &CompressedSupervisor) {
+        if self.cx.states.has_reported(key)
+            && let Some(status) = object.status()
+        {
+            self.cx.states.observed_status(key, &status);
+        }
+    }
+
+    fn forget(&self, scope: &Scope, key: &Key) {
+        scope.queue.forget(key);
+        self.cx.forget(key);
+    }
+
+    /// Reconciles one resource. Returns when to do so again without a change. Loads the state at once: the watch may deliver
+    /// a newer status before the first poll, which would drop what this object does not have yet.
+    fn reconcile<'a>(
+        &'a self,
+        object: Arc<CompressedSupervisor>,
+        running: Running,
+        permit: Option<OwnedSemaphorePermit>,
+        unreadable: Option<&'a Refusal>,
+    ) -> impl Future<Output = (Running, Option<Duration>)> + use<'a> {
+        let cx = &self.cx;
+        let state = cx.states.load(running.key(), object.uid().as_deref());
+        async move {
+            let key = running.key();
+            let done = reconcile_object(&object, cx, key, state, unreadable).await;
+            drop(permit);
+            if !cx.states.is_known(key) {
+                // It was deleted meanwhile, and this reconcile has recorded it again.
+                cx.forget(key);
+                return (running, None);
+            }
+            let wait = done.unwrap_or_else(|error| Some(retry(cx, key, &error)));
+            (running, wait)
+        }
     }
 }
 
@@ -150,123 +230,12 @@ fn unreadable(scope: &Scope, state: &SyncState) -> Option<Refusal> {
     Some(Refusal { reason: Reason::NamespaceUnreadable, message })
 }
 
-/// Drops the pending status if the object has it. The watch may have delivered that before the reconcile ended.
-fn observe_status(cx: &Context, object: &CompressedSupervisor) {
-    let key = Key::of(object);
-    if cx.states.has_reported(&key)
-        && let Some(status) = object.status()
-    {
-        cx.states.observed_status(&key, &status);
-    }
-}
-
-fn observe_event(
-    cx: &Context,
-    scope: &Scope,
-    reader: &Store<CompressedSupervisor>,
-    event: &Result<watcher::Event<CompressedSupervisor>, watcher::Error>,
-) {
-    // `Init` arrives before the first request.
-    if !matches!(event, Ok(watcher::Event::Init) | Err(_)) {
-        cx.metrics.crd_missing(false);
-    }
-    match event {
-        Ok(watcher::Event::Delete(object)) => forget(cx, scope, &Key::of(object)),
-        Ok(watcher::Event::Apply(object)) => observe_status(cx, object),
-        // No event reports what was deleted before a list.
-        Ok(watcher::Event::InitDone) => {
-            let known = cx.states.keys().into_iter().filter(|key| scope.has(key));
-            known.filter(|key| !is_there(reader, key)).for_each(|key| forget(cx, scope, &key));
-        }
-        Ok(_) => {}
-        Err(error) => {
-            if is_missing(error) {
-                cx.metrics.crd_missing(true);
-            }
-            if watch::is_refused(error) {
-                scope.sync.supervisors_refused();
-            }
-            tracing::warn!(%error, "the watch of CaipeSupervisors failed and is restarted");
-            cx.metrics.watch_failed(Kind::CaipeSupervisor);
-        }
-    }
-}
-
 /// Whether the definition was deleted.
 fn is_missing(error: &watcher::Error) -> bool {
     let (watcher::Error::InitialListFailed(error) | watcher::Error::WatchStartFailed(error)) = error else {
         return false;
     };
     matches!(error, kube::Error::Api(status) if status.code == 404)
-}
-
-/// The parts of a resource that need a reconcile. The uid distinguishes a recreated resource.
-#[expect(clippy::unnecessary_wraps, reason = "the filter needs this signature")]
-fn version(object: &CompressedSupervisor) -> Option<u64> {
-    let mut hasher = DefaultHasher::new();
-    let meta = object.meta();
-    (&meta.uid, meta.generation, meta.deletion_timestamp.is_some(), labels::is_paused(meta))
-        .hash(&mut hasher);
-    Some(hasher.finish())
-}
-
-fn forget(cx: &Context, scope: &Scope, key: &Key) {
-    scope.queue.forget(key);
-    cx.forget(key);
-}
-
-fn reference(key: &Key) -> ObjectRef<CompressedSupervisor> {
-    ObjectRef::new(key.name()).within(key.namespace())
-}
-
-fn is_there(reader: &Store<CompressedSupervisor>, key: &Key) -> bool {
-    reader.get(&reference(key)).is_some()
-}
-
-/// The queued supervisors that exist; deleted ones are forgotten.
-fn queued(
-    cx: &Arc<Context>,
-    scope: &Scope,
-    reader: Store<CompressedSupervisor>,
-) -> impl Stream<Item = ObjectRef<CompressedSupervisor>> + use<> {
-    let (cx, scope) = (Arc::clone(cx), scope.clone());
-    Arc::clone(&scope.queue).stream().filter_map(move |key| {
-        let is_there = is_there(&reader, &key);
-        if !is_there {
-            forget(&cx, &scope, &key);
-        }
-        future::ready(is_there.then(|| reference(&key)))
-    })
-}
-
-/// Reconciles one resource as soon as the process may run another reconcile. Loads the state at once: the watch may
-/// deliver a newer status before the reconcile starts, which would drop what this object does not have yet.
-fn reconcile(
-    object: Arc<CompressedSupervisor>,
-    cx: Arc<Context>,
-    queue: Arc<WorkQueue>,
-    permits: Arc<Semaphore>,
-    unreadable: Option<Arc<Refusal>>,
-) -> impl Future<Output = Result<Action, Error>> {
-    let key = Key::of(object.as_ref());
-    let state = cx.states.load(&key, object.meta().uid.as_deref());
-    async move {
-        let _permit = permits.acquire_owned().await;
-        queue.begin(&key);
-        let done = reconcile_object(&object, &cx, &key, state, unreadable.as_deref()).await;
-        if !cx.states.is_known(&key) {
-            // It was deleted meanwhile, and this reconcile has recorded it again.
-            cx.forget(&key);
-            return Ok(Action::await_change());
-        }
-        Ok(match done? {
-            Some(wait) => {
-                queue.schedule(&key, wait);
-                Action::requeue(wait)
-            }
-            None => Action::await_change(),
-        })
-    }
 }
 
 /// Returns when to reconcile again without a change.
@@ -277,11 +246,11 @@ async fn reconcile_object(
     state: ReconcileState,
     unreadable: Option<&Refusal>,
 ) -> Result<Option<Duration>, Error> {
-    if object.meta().deletion_timestamp.is_some() {
+    if object.is_deleting() {
         cx.forget(key);
         return Ok(None);
     }
-    if cx.states.is_ending(key, object.meta().uid.as_deref()) {
+    if cx.states.is_ending(key, object.uid().as_deref()) {
         return Ok(None);
     }
     let timer = cx.metrics.start_reconcile();
@@ -315,16 +284,14 @@ async fn reconcile_object(
     }
 }
 
-/// Retries with exponential backoff.
-fn retry(object: &CompressedSupervisor, error: &Error, cx: &Context, queue: &WorkQueue) -> Action {
-    let key = Key::of(object);
-    let failures = cx.states.failed(&key);
+/// When to retry: with exponential backoff.
+fn retry(cx: &Context, key: &Key, error: &Error) -> Duration {
+    let failures = cx.states.failed(key);
     let wait = FIRST.saturating_mul(1 << failures.min(8)).min(LONGEST);
-    queue.schedule(&key, wait);
     if error.is_expected() {
         tracing::debug!(supervisor = %key, %error, failures, "a reconcile has to wait");
-        return Action::requeue(wait);
+    } else {
+        tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a reconcile failed");
     }
-    tracing::warn!(supervisor = %key, %error, category = error.category().as_str(), failures, retry_in_ms = wait.as_millis(), "a reconcile failed");
-    Action::requeue(wait)
+    wait
 }

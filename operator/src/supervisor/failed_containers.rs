@@ -20,11 +20,12 @@ pub enum PodOwner {
 
 impl PodOwner {
     fn of(pod: &Pod) -> Option<Self> {
-        match pod.component.as_str() {
+        match &*pod.component {
             labels::COMPONENT_SUPERVISOR => Some(Self::Supervisor),
-            labels::COMPONENT_AGENT => Some(Self::Agent(pod.agent.clone()?)),
+            labels::COMPONENT_AGENT => Some(Self::Agent(pod.agent.as_deref()?.to_owned())),
             labels::COMPONENT_TOOL_SERVER => {
-                Some(Self::ToolServer { agent: pod.agent.clone()?, name: pod.tool_server.clone()? })
+                let (agent, name) = (pod.agent.as_deref()?, pod.tool_server.as_deref()?);
+                Some(Self::ToolServer { agent: agent.to_owned(), name: name.to_owned() })
             }
             _ => None,
         }

@@ -30,20 +30,25 @@ pub async fn of_supervisor(
 ) -> Result<(), Error> {
     let name = names::keys(applier.key.name());
     let child = observed.child(Kind::Secret, &name).filter(|child| !child.deleting);
-    let known =
-        |child: &Child, keys: &Keys| child.uid == keys.uid && child.version.as_ref() == Some(&keys.version);
+    let known = |child: &Child, keys: &Keys| child.uid == keys.uid && child.version() == Some(&*keys.version);
     if child.zip(current.as_ref()).is_some_and(|(child, keys)| known(child, keys)) {
         return Ok(());
     }
     *current = None;
-    if child.is_none() {
+    let created = if child.is_none() {
         let keys: BTreeMap<_, _> = KEYS.into_iter().map(|key| (key, random())).collect();
         let owner = super::owner(applier.key.name(), applier.uid);
         let secret = secret(applier.key, &name, labels::COMPONENT_SUPERVISOR, owner, &keys);
-        applier.create(Kind::Secret, &secret).await?;
-    }
-    let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
-    let secret = api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?;
+        applier.create(Kind::Secret, &secret).await?
+    } else {
+        None
+    };
+    let secret: Secret = if let Some(secret) = created {
+        serde_json::from_value(serde_json::to_value(secret)?)?
+    } else {
+        let api = Api::<Secret>::namespaced(applier.client.clone(), applier.key.namespace());
+        api.get(&name).await.map_err(Error::api(format!("read Secret {name}")))?
+    };
     applier.check(&Child::new(Kind::Secret, &secret.metadata))?;
     *current = Some(Keys::read(name, secret)?);
     Ok(())
@@ -70,7 +75,7 @@ pub async fn of_agents(
         let (owner, own) = (keys.owner(supervisor), keys.of_agent(agent));
         let mut secret = secret(applier.key, &name, labels::COMPONENT_AGENT, owner, &own);
         secret.labels_mut().insert(labels::AGENT.to_owned(), agent.to_owned());
-        secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.clone());
+        secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.to_string());
         if applier.create(Kind::Secret, &secret).await?.is_none() {
             return Err(Error::Former { kind: Kind::Secret.as_str(), name });
         }

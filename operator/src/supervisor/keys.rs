@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 
 use super::error::Error;
 use crate::cache::Child;
+use crate::compact_text::CompactText;
 
 /// The keys in the Secret of the supervisor.
 pub const KEYS: [&str; 3] = [names::SHARED_KEY, names::AGENT_KEY, names::STATUS_TOKEN];
@@ -19,11 +20,11 @@ pub const KEYS: [&str; 3] = [names::SHARED_KEY, names::AGENT_KEY, names::STATUS_
 #[derive(Debug, Clone)]
 pub struct Keys {
     /// The uid of the Secret.
-    pub uid: String,
+    pub uid: CompactText,
     /// The version of the Secret.
-    pub version: String,
+    pub version: Box<str>,
     /// A digest of the keys, which changes with each of them.
-    pub digest: String,
+    pub digest: CompactText,
     agent_key: SecretString,
     /// The bearer token of the internal status of the supervisor's pods. Those of agents derive from it.
     pub status_token: SecretString,
@@ -42,7 +43,7 @@ impl Keys {
             api_version: "v1".to_owned(),
             kind: "Secret".to_owned(),
             name: names::keys(name),
-            uid: self.uid.clone(),
+            uid: self.uid.to_string(),
             controller: Some(true),
             block_owner_deletion: None,
         }
@@ -63,9 +64,9 @@ impl Keys {
             return Err(Error::Keys { name, missing: missing.join(" and ") });
         }
         Ok(Self {
-            uid: secret.metadata.uid.unwrap_or_default(),
-            version: secret.metadata.resource_version.unwrap_or_default(),
-            digest: sha256_hex(&KEYS.map(text).join("\n"), 32),
+            uid: secret.metadata.uid.unwrap_or_default().as_str().into(),
+            version: secret.metadata.resource_version.unwrap_or_default().into(),
+            digest: sha256_hex(&KEYS.map(text).join("\n"), 32).as_str().into(),
             agent_key: text(names::AGENT_KEY).into(),
             status_token: text(names::STATUS_TOKEN).into(),
         })
@@ -76,14 +77,14 @@ impl Keys {
     /// # Errors
     /// If it has another owner, or derives from other keys.
     pub fn check(&self, child: &Child, supervisor: &str) -> Result<(), Error> {
-        let (kind, name) = (child.kind.as_str(), child.name.clone());
+        let (kind, name) = (child.kind.as_str(), child.name.to_string());
         let parent = format!("Secret {}", names::keys(supervisor));
-        let is_own = child.controller.as_ref() == Some(&self.uid);
-        if child.deleting || (!is_own && child.other_controller.as_ref() == Some(&parent)) {
+        let is_own = child.owner.controller.as_deref() == Some(self.uid.to_string().as_str());
+        if child.deleting || (!is_own && child.owner.other_controller.as_deref() == Some(parent.as_str())) {
             return Err(Error::Former { kind, name });
         }
         if !is_own {
-            let owner = child.owner().unwrap_or_else(|| "an unknown owner".to_owned());
+            let owner = child.owner.description().unwrap_or_else(|| "an unknown owner".to_owned());
             return Err(Error::Foreign { kind, name, owner });
         }
         if child.applied.as_ref() == Some(&self.digest) { Ok(()) } else { Err(Error::StaleKey { name }) }

@@ -36,6 +36,8 @@ pub enum Refresh {
 pub fn refresh(epoch: u64, pod: StalePod<'_>) -> Refresh {
     let count = pod.annotation.map_or(0, |annotation| times(annotation, epoch));
     match count {
+        // There is no older spec that a starting pod could have mounted.
+        0 if epoch == 1 && !pod.answers => Refresh::Never,
         0 => Refresh::Now(epoch.to_string()),
         1..MOST if pod.answers => {
             let pause = FIRST * (1 << (count - 1));
@@ -57,6 +59,14 @@ fn times(annotation: &str, epoch: u64) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_pod_that_starts_with_the_first_spec_is_not_annotated() {
+        let refresh = |epoch, answers| refresh(epoch, StalePod { annotation: None, since: None, answers });
+        assert_eq!(refresh(1, false), Refresh::Never);
+        assert_eq!(refresh(1, true), Refresh::Now("1".to_owned()), "it reports another spec");
+        assert_eq!(refresh(2, false), Refresh::Now("2".to_owned()), "it may have mounted the first one");
+    }
 
     #[test]
     fn a_pod_is_annotated_at_once_and_then_less_often() {

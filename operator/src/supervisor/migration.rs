@@ -10,15 +10,19 @@ use caipe_crds::{CaipeSupervisor, RenderedSpec};
 use serde::Deserialize;
 
 use super::decision::{Decision, in_process, remote};
+use crate::compact_map::CompactMap;
+use crate::compact_text::CompactText;
 
 /// The spec in the cluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CurrentSpec {
     pub epoch: u64,
-    pub hash: String,
-    /// The placement of each agent, sorted by name.
-    placements: Box<[(String, Placement)]>,
+    pub hash: CompactText,
+    /// The placement of each agent; none for an in-process one.
+    placements: CompactMap<Box<str>, Option<Box<Placement>>>,
 }
+
+static IN_PROCESS: Placement = Placement::InProcess {};
 
 /// The part of a spec that the operator needs to know of one that is in the cluster.
 #[derive(Deserialize)]
@@ -40,24 +44,26 @@ impl CurrentSpec {
     pub fn read(yaml: &str) -> Option<Self> {
         let StoredSpec { epoch, hash, agents } = serde_saphyr::from_str(yaml).ok()?;
         let agents = agents.into_iter().map(|agent| (agent.name, agent.placement));
-        Some(Self { epoch, hash, placements: sorted(agents) })
+        Some(Self { epoch, hash: hash.as_str().into(), placements: compact(agents) })
     }
 
     pub fn placement(&self, agent: &str) -> Option<&Placement> {
-        let found = self.placements.binary_search_by(|(name, _)| name.as_str().cmp(agent)).ok()?;
-        self.placements.get(found).map(|(_, placement)| placement)
+        self.placements.get(agent).map(|placement| placement.as_deref().unwrap_or(&IN_PROCESS))
     }
 }
 
 impl From<&RenderedSpec> for CurrentSpec {
     fn from(spec: &RenderedSpec) -> Self {
         let placements = spec.agents.iter().map(|agent| (agent.name.clone(), agent.placement.clone()));
-        Self { epoch: spec.epoch, hash: spec.hash.clone(), placements: sorted(placements) }
+        Self { epoch: spec.epoch, hash: spec.hash.as_str().into(), placements: compact(placements) }
     }
 }
 
-fn sorted(placements: impl Iterator<Item = (String, Placement)>) -> Box<[(String, Placement)]> {
-    placements.collect::<BTreeMap<_, _>>().into_iter().collect()
+fn compact(
+    placements: impl Iterator<Item = (String, Placement)>,
+) -> CompactMap<Box<str>, Option<Box<Placement>>> {
+    let compact = |placement| (placement != IN_PROCESS).then(|| Box::new(placement));
+    placements.map(|(agent, placement)| (agent.into(), compact(placement))).collect()
 }
 
 /// The inputs of the decision.
@@ -132,7 +138,7 @@ impl MigrationInputs<'_> {
     fn numbered(&self, spec: RenderedSpec) -> RenderedSpec {
         let mut spec = spec.sealed();
         let current = self.current.map_or(0, |current| current.epoch);
-        let same = self.current.is_some_and(|current| current.hash == spec.hash);
+        let same = self.current.is_some_and(|current| current.hash.is(&spec.hash));
         spec.epoch = if same { current } else { current.max(self.reported_epoch) + 1 };
         spec
     }

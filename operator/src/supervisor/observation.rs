@@ -37,46 +37,52 @@ impl Observation {
 
     /// The supervisor's Deployment.
     pub fn deployment(&self) -> Option<&Workload> {
-        self.observed.workloads.get(&self.name).map(Arc::as_ref)
+        self.observed.workloads.get(self.name.as_str()).map(Arc::as_ref)
+    }
+
+    /// Whether the cluster has a rendered spec.
+    pub fn has_spec(&self) -> bool {
+        self.observed.child(Kind::ConfigMap, &names::spec(&self.name)).is_some()
     }
 
     /// The agents with a Deployment, and since when it drains.
     pub fn deployed(&self) -> BTreeMap<String, Option<String>> {
         let deployments = self.observed.children.values().filter(|child| child.kind == Kind::Deployment);
         let of_agent = |child: &Arc<Child>| {
-            let agent = child.agent.clone()?;
-            let own = child.name == names::agent(&self.name, &agent);
-            own.then(|| (agent, child.draining_since.clone()))
+            let agent = child.agent()?;
+            let own = *child.name == *names::agent(&self.name, agent);
+            own.then(|| (agent.to_owned(), child.draining_since().map(str::to_owned)))
         };
         deployments.filter_map(of_agent).collect()
     }
 
     /// Whether a remote agent has rolled out and its card responds.
     pub fn answers(&self, agent: &str) -> bool {
-        let workload = self.observed.workloads.get(&names::agent(&self.name, agent));
+        let workload = self.observed.workloads.get(names::agent(&self.name, agent).as_str());
         let mut pods = self.observed.pods.iter().filter(|(_, pod)| pod.agent.as_deref() == Some(agent));
         workload.is_some_and(|workload| workload.rolled_out && workload.available > 0)
-            && pods.any(|(name, _)| self.results.get(name).is_some_and(|view| view.card.is_some()))
+            && pods.any(|(name, _)| self.results.get(name.as_ref()).is_some_and(|view| view.card.is_some()))
     }
 
     /// The agents whose old instances may have tasks; `epoch` is the newest spec.
     pub fn use_of(&self, epoch: u64) -> Use {
         let mut reports: Vec<Option<&Report>> = self.reports();
-        let expected = self.observed.workloads.get(&self.name).is_none_or(|workload| workload.replicas > 0);
+        let expected =
+            self.observed.workloads.get(self.name.as_str()).is_none_or(|workload| workload.replicas > 0);
         // A terminating pod finishes its tasks and is not probed any more.
         let ends = self.observed.pods.values().any(|pod| is_supervisor(pod) && pod.deleting);
         if ends || (reports.is_empty() && expected) {
             reports.push(None);
         }
         let agents = self.observed.pods.iter().filter_map(|(name, pod)| {
-            Some((pod.agent.as_deref()?, self.results.get(name)?.report.as_ref()?))
+            Some((pod.agent.as_deref()?, self.results.get(name.as_ref())?.report.as_ref()?))
         });
         Use::new(epoch, reports, agents)
     }
 
     /// The supervisor's pods that are not terminating.
-    pub fn supervisors(&self) -> impl Iterator<Item = (&String, &Pod)> {
-        let pods = self.observed.pods.iter().map(|(name, pod)| (name, pod.as_ref()));
+    pub fn supervisors(&self) -> impl Iterator<Item = (&str, &Pod)> {
+        let pods = self.observed.pods.iter().map(|(name, pod)| (name.as_ref(), pod.as_ref()));
         pods.filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
     }
 
@@ -95,11 +101,11 @@ impl Observation {
     /// The Deployments whose pods a write would roll only because the installation has changed.
     pub fn outdated(&self, manifests: &[Manifest]) -> BTreeSet<String> {
         let is_outdated = |manifest: &&Manifest| {
-            let workload = self.observed.workloads.get(&manifest.name);
+            let workload = self.observed.workloads.get(manifest.name.as_str());
             workload.filter(|_| manifest.kind == Kind::Deployment).is_some_and(|workload| {
                 workload.replicas > 0
-                    && workload.template.as_deref() != manifest.template()
-                    && workload.installation.as_deref() != manifest.installation()
+                    && !workload.has_template(manifest.template())
+                    && workload.installation != manifest.installation().map(Into::into)
             })
         };
         manifests.iter().filter(is_outdated).map(|manifest| manifest.name.clone()).collect()
@@ -123,7 +129,8 @@ impl Observation {
         let mut workload = self.deployment()?.clone();
         let child = self.observed.child(Kind::Deployment, name);
         let applied = manifests.iter().find(|it| it.kind == Kind::Deployment && it.name == *name);
-        let is_current = child.and_then(|child| child.applied.as_ref()) == applied.map(|it| &it.hash);
+        let is_current =
+            child.and_then(|child| child.applied.clone()) == applied.map(|it| it.hash.as_str().into());
         workload.rolled_out &= is_current;
         Some(workload)
     }
@@ -131,14 +138,14 @@ impl Observation {
     /// The pods to probe.
     pub fn targets(&self, resource: &CaipeSupervisor, token: Option<SecretString>) -> Targets {
         let pods = self.observed.pods.iter().filter(|(_, pod)| !pod.deleting);
-        let target = |(name, pod): (&String, &Arc<Pod>)| {
-            let endpoints = match pod.component.as_str() {
+        let target = |(name, pod): (&Arc<str>, &Arc<Pod>)| {
+            let endpoints = match &*pod.component {
                 labels::COMPONENT_SUPERVISOR => Endpoints::Status,
                 labels::COMPONENT_AGENT if is_foreign(resource, pod.agent.as_deref()?) => Endpoints::Card,
                 labels::COMPONENT_AGENT => Endpoints::Both,
                 _ => return None,
             };
-            Some((name.clone(), PodTarget { ip: pod.ip?, endpoints, agent: pod.agent.clone() }))
+            Some((name.to_string(), PodTarget { ip: pod.ip?, endpoints, agent: pod.agent.clone() }))
         };
         Targets { pods: pods.filter_map(target).collect(), token }
     }
@@ -151,22 +158,22 @@ impl Observation {
     pub fn remotes(&self) -> BTreeMap<String, RemoteFacts> {
         let mut remotes: BTreeMap<String, RemoteFacts> = BTreeMap::new();
         for agent in self.deployed().into_keys() {
-            let workload = self.observed.workloads.get(&names::agent(&self.name, &agent));
-            let failure = workload.and_then(|workload| workload.failure.clone());
+            let workload = self.observed.workloads.get(names::agent(&self.name, &agent).as_str());
+            let failure = workload.and_then(|workload| workload.failure.as_deref().map(str::to_owned));
             remotes.insert(agent, RemoteFacts { failure, ..RemoteFacts::default() });
         }
         // Failures of terminating pods do not matter.
         for pod in self.observed.pods.values().filter(|pod| !pod.deleting) {
             let Some(agent) = &pod.agent else { continue };
             let trouble = pod.trouble.as_ref().map(ToString::to_string);
-            match pod.component.as_str() {
+            match &*pod.component {
                 labels::COMPONENT_AGENT => {
-                    let facts = remotes.entry(agent.clone()).or_default();
+                    let facts = remotes.entry(agent.to_string()).or_default();
                     facts.ready |= pod.ready;
                     facts.trouble = facts.trouble.take().or(trouble);
                 }
                 labels::COMPONENT_TOOL_SERVER if trouble.is_some() => {
-                    let facts = remotes.entry(agent.clone()).or_default();
+                    let facts = remotes.entry(agent.to_string()).or_default();
                     facts.tools = facts.tools.take().or(trouble);
                 }
                 _ => {}
@@ -177,7 +184,7 @@ impl Observation {
 }
 
 fn is_supervisor(pod: &Pod) -> bool {
-    pod.component == labels::COMPONENT_SUPERVISOR
+    *pod.component == *labels::COMPONENT_SUPERVISOR
 }
 
 /// Whether the agent's pod runs another image, which has a card but no status.

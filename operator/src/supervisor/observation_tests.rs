@@ -1,11 +1,11 @@
 use caipe_crds::internal_status::Report;
 
 use super::*;
-use crate::cache::Trouble;
+use crate::cache::{Details, Trouble};
 use crate::probe::ProbeResult;
 
 fn pod(component: &str, agent: Option<&str>, deleting: bool) -> Pod {
-    let (component, agent) = (component.to_owned(), agent.map(str::to_owned));
+    let (component, agent) = (component.into(), agent.map(Into::into));
     Pod { component, agent, ready: true, deleting, ..Pod::default() }
 }
 
@@ -24,7 +24,7 @@ fn idle(epoch: u64) -> ProbeResult {
 }
 
 fn observation(pods: &[(&str, Pod)], results: &[(&str, ProbeResult)]) -> Observation {
-    let pods = pods.iter().map(|(name, pod)| ((*name).to_owned(), Arc::new(pod.clone()))).collect();
+    let pods = pods.iter().map(|(name, pod)| ((*name).into(), Arc::new(pod.clone()))).collect();
     let results = results.iter().map(|(name, view)| ((*name).to_owned(), view.clone())).collect();
     Observation::new(
         &Key::new("team", "platform"),
@@ -56,13 +56,14 @@ fn old_instances_may_be_busy_until_every_supervisor_pod_reports() {
 
 /// A Deployment of the agent `jira`.
 fn deployment(name: &str, failure: Option<&str>) -> (Child, Workload) {
-    let child = Child { agent: Some("jira".to_owned()), ..Child::bare(Kind::Deployment, name) };
-    (child, Workload { failure: failure.map(str::to_owned), ..Workload::default() })
+    let details = Details { agent: Some("jira".to_owned()), ..Details::default() };
+    let child = Child { details: details.boxed(), ..Child::bare(Kind::Deployment, name) };
+    (child, Workload { failure: failure.map(Into::into), ..Workload::default() })
 }
 
 fn broken(component: &str, deleting: bool, reason: &str) -> Pod {
     let trouble = Trouble { container: None, reason: reason.to_owned(), message: None, ended: false };
-    Pod { trouble: Some(trouble), ready: false, ..pod(component, Some("jira"), deleting) }
+    Pod { trouble: Some(Box::new(trouble)), ready: false, ..pod(component, Some("jira"), deleting) }
 }
 
 #[test]
@@ -98,8 +99,8 @@ fn problems_of_pods_are_assigned_to_their_component() {
         for (name, failure) in [("platform-jira", None), ("platform-jira-files", Some("of a tool server"))] {
             let (child, workload) = deployment(name, failure);
             let observed = Arc::make_mut(&mut observation.observed);
-            observed.children.insert((Kind::Deployment, name.to_owned()), Arc::new(child));
-            observed.workloads.insert(name.to_owned(), Arc::new(workload));
+            observed.children.insert((Kind::Deployment, name.into()), Arc::new(child));
+            observed.workloads.insert(name.into(), Arc::new(workload));
         }
         assert_eq!(observation.remotes(), BTreeMap::from([("jira".to_owned(), expected)]), "{case}");
     }
@@ -109,10 +110,10 @@ fn problems_of_pods_are_assigned_to_their_component() {
 fn failed_containers_are_assigned_to_their_component() {
     let (agent, tools) = (labels::COMPONENT_AGENT, labels::COMPONENT_TOOL_SERVER);
     let killed = |component, deleting| {
-        let trouble = Trouble { ended: true, ..broken(component, deleting, "OOMKilled").trouble.unwrap() };
-        Pod { trouble: Some(trouble), ..pod(component, Some("jira"), deleting) }
+        let trouble = Trouble { ended: true, ..*broken(component, deleting, "OOMKilled").trouble.unwrap() };
+        Pod { trouble: Some(Box::new(trouble)), ..pod(component, Some("jira"), deleting) }
     };
-    let server = |name: &str| Pod { tool_server: Some(name.to_owned()), ..killed(tools, false) };
+    let server = |name: &str| Pod { tool_server: Some(name.into()), ..killed(tools, false) };
     let pods = [
         ("a", killed(agent, false)),
         ("b", killed(agent, true)),

@@ -45,13 +45,12 @@ pub struct Use {
 
 /// The next action for an orphan.
 pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act {
-    let Some(agent) = &child.agent else { return without_agent(child) };
+    let Some(agent) = child.agent() else { return without_agent(child) };
     if !matches!(child.kind, Kind::Deployment) {
         // Services and policies are deleted with the Deployment.
         return if used.may_use(agent) { Act::Wait } else { Act::Remove(RemovalReason::Unused) };
     }
-    let Some(since) = child.draining_since.as_deref().and_then(|since| since.parse::<Timestamp>().ok())
-    else {
+    let Some(since) = child.draining_since().and_then(|since| since.parse::<Timestamp>().ok()) else {
         return Act::Mark;
     };
     let past = Duration::try_from(now.duration_since(since)).unwrap_or_default();

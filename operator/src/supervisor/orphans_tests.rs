@@ -2,6 +2,7 @@ use caipe_crds::internal_status::{AgentReport, DrainingInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
 
 use super::*;
+use crate::cache::Details;
 
 const DEADLINE: Duration = Duration::from_mins(10);
 
@@ -10,11 +11,12 @@ fn at(second: i64) -> Timestamp {
 }
 
 fn child(kind: Kind, agent: Option<&str>, draining_since: Option<Timestamp>) -> Child {
-    Child {
+    let details = Details {
         agent: agent.map(str::to_owned),
         draining_since: draining_since.map(|since| since.to_string()),
-        ..Child::bare(kind, "p-a")
-    }
+        ..Details::default()
+    };
+    Child { details: details.boxed(), ..Child::bare(kind, "p-a") }
 }
 
 fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {

@@ -219,7 +219,10 @@ impl<'a> Reconciler<'a> {
 
     async fn dereference(&mut self, names: &Names) -> Result<References, Error> {
         let cx = self.cx;
-        dereference::current(&cx.client, &self.key, &mut self.state).await?;
+        // Nothing is read for a new resource: the operator writes a status after the spec, and watches the spec.
+        if self.resource.status.is_some() || self.observation.has_spec() {
+            dereference::current(&cx.client, &self.key, &mut self.state).await?;
+        }
         dereference::references(&cx.client, &self.key, names, &cx.cache).await
     }
 
@@ -227,14 +230,14 @@ impl<'a> Reconciler<'a> {
     async fn keys(&mut self, references: &mut References) -> Result<(), Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
         key_secrets::of_supervisor(&applier, &self.observation.observed, &mut self.state.keys).await?;
-        references.keys = self.state.keys.as_ref().map(|keys| keys.digest.clone());
+        references.keys = self.state.keys.as_ref().map(|keys| keys.digest.to_string());
         Ok(())
     }
 
     fn decide(&self, wanted: &RenderedSpec) -> (Decision, BTreeMap<String, PendingMigration>) {
         let ours = migration::ours(self.resource, wanted);
         let supervisor = self.observation.deployment();
-        let hosted = supervisor.map(|workload| workload.hosted.clone()).unwrap_or_default();
+        let hosted = supervisor.map(Workload::hosted).unwrap_or_default();
         let reported = self.resource.status.as_ref().and_then(|status| u64::try_from(status.epoch?).ok());
         let answering = ours.iter().filter(|agent| self.observation.answers(agent)).cloned().collect();
         migration::decide(MigrationInputs {
@@ -254,9 +257,10 @@ impl<'a> Reconciler<'a> {
         let name = self.key.name();
         decision.hosted = ports::hosted_that_fit(self.resource, decision);
         let manifests = self.build_once(references, decision)?;
-        let template = self.observation.deployment().and_then(|workload| workload.template.as_deref());
+        let template = manifest::template(&manifests, name);
         let needed = migration::needed_hosted(decision);
-        if decision.hosted.is_subset(&needed) || manifest::template(&manifests, name) == template {
+        let is_rolled = self.observation.deployment().is_none_or(|workload| !workload.has_template(template));
+        if decision.hosted.is_subset(&needed) || !is_rolled {
             return Ok(manifests);
         }
         decision.hosted.retain(|name| needed.contains(name));

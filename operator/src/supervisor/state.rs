@@ -13,6 +13,7 @@ use super::migration::CurrentSpec;
 use super::missing_reference::MissingReference;
 use super::status::same;
 use crate::cache::Child;
+use crate::compact_map::CompactMap;
 use crate::key::Key;
 
 /// The state of one supervisor.
@@ -29,7 +30,7 @@ pub struct ReconcileState {
     /// Failed reconciles in a row.
     pub failures: u32,
     /// When each pod was last annotated with an epoch.
-    pub refreshed: HashMap<String, Instant>,
+    pub refreshed: CompactMap<Box<str>, Instant>,
     /// Components with failed containers.
     pub failed_containers: BTreeSet<PodOwner>,
     /// The missing reference, if there is one.
@@ -60,7 +61,7 @@ impl ReconcileState {
 
 fn fingerprint(child: &Child) -> u64 {
     let mut hasher = DefaultHasher::new();
-    (child.kind, &child.name, &child.uid, &child.applied, &child.managed_fields, &child.controller)
+    (child.kind, &child.name, &child.uid, &child.applied, &child.managed_fields, &child.owner.controller)
         .hash(&mut hasher);
     hasher.finish()
 }
@@ -68,7 +69,7 @@ fn fingerprint(child: &Child) -> u64 {
 /// The state of all supervisors.
 #[derive(Debug, Default)]
 pub struct ReconcileStates {
-    supervisors: Mutex<HashMap<Key, ReconcileState>>,
+    supervisors: Mutex<HashMap<Key, Box<ReconcileState>>>,
 }
 
 impl ReconcileStates {
@@ -77,7 +78,7 @@ impl ReconcileStates {
     pub fn load(&self, key: &Key, uid: Option<&str>) -> ReconcileState {
         let mut supervisors = self.supervisors();
         let state = supervisors.entry(key.clone()).or_default();
-        let mut begun = state.clone();
+        let mut begun = ReconcileState::clone(state);
         begun.reported = begun.reported.filter(|reported| Some(reported.uid.as_str()) == uid);
         state.current = None;
         begun
@@ -91,7 +92,7 @@ impl ReconcileStates {
     /// Saves the state after a reconcile, unless the supervisor was forgotten meanwhile.
     pub fn save(&self, key: &Key, state: ReconcileState) {
         if let Some(known) = self.supervisors().get_mut(key) {
-            *known = state;
+            **known = state;
         }
     }
 
@@ -146,7 +147,7 @@ impl ReconcileStates {
         self.supervisors().remove(key);
     }
 
-    fn supervisors(&self) -> MutexGuard<'_, HashMap<Key, ReconcileState>> {
+    fn supervisors(&self) -> MutexGuard<'_, HashMap<Key, Box<ReconcileState>>> {
         self.supervisors.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

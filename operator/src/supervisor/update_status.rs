@@ -128,7 +128,7 @@ impl Reporter {
 
     /// Publishes that a drained Deployment was deleted.
     pub fn removed(&self, resource: &CaipeSupervisor, child: &Child, why: RemovalReason) {
-        let Some(agent) = child.agent.as_deref().filter(|_| child.kind == Kind::Deployment) else { return };
+        let Some(agent) = child.agent().filter(|_| child.kind == Kind::Deployment) else { return };
         let (reason, text) = match why {
             RemovalReason::Deadline => (Reason::DrainDeadline, "was removed before it had drained"),
             RemovalReason::Idle | RemovalReason::Unused => (Reason::Drained, "has drained and was removed"),

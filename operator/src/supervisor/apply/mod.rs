@@ -38,15 +38,15 @@ pub struct Applier<'a> {
 /// Whether an object must be written: it is not known to match its manifest. Pure.
 fn needs_writing(manifest: &Manifest, child: &Child, state: &ReconcileState) -> bool {
     child.deleting
-        || child.draining_since.is_some()
-        || child.applied.as_deref() != Some(manifest.hash.as_str())
+        || child.draining_since().is_some()
+        || child.applied.as_ref().is_none_or(|applied| !applied.is(&manifest.hash))
         || !(state.is_untouched(child) || is_as_applied(manifest, child))
 }
 
 /// Whether the object has every applied field, whichever operator applied it.
 fn is_as_applied(manifest: &Manifest, child: &Child) -> bool {
     let owner = manifest.value["metadata"]["ownerReferences"][0]["uid"].as_str();
-    child.controller.as_deref() == owner
+    child.owner.controller.as_deref() == owner
         && child.managed_fields.are_those_of(&manifest.value, owner.unwrap_or_default())
 }
 
@@ -72,7 +72,7 @@ impl Applier<'_> {
             // Until the write is in the cache: two supervisors can want objects of the same name.
             let _claim = self.reserve(manifest)?;
             let uid = self.check_owner(manifest, child.map(Arc::as_ref)).await?;
-            if child.is_some_and(|child| child.draining_since.is_some()) {
+            if child.is_some_and(|child| child.draining_since().is_some()) {
                 self.mark(manifest.kind, &manifest.name, None).await?;
             }
             after.push(Arc::new(self.write_own(manifest, uid).await?));
@@ -108,11 +108,11 @@ impl Applier<'_> {
         Ok(child)
     }
 
-    /// Creates an object; none if it exists already.
+    /// Creates an object and returns it; none if it exists already.
     ///
     /// # Errors
     /// If the API server rejects it.
-    pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<Child>, Error> {
+    pub async fn create(&self, kind: Kind, object: &DynamicObject) -> Result<Option<DynamicObject>, Error> {
         let params = PostParams { field_manager: Some(labels::MANAGER.to_owned()), ..PostParams::default() };
         let before = self.cache.known(self.key, kind, &object.name_any());
         let made = self.api(kind).create(&params, object).await;
@@ -121,7 +121,7 @@ impl Applier<'_> {
             Ok(object) => {
                 let child = Child::new(kind, &object.metadata);
                 self.cache.record_write(self.key, &child, None, &before);
-                Ok(Some(child))
+                Ok(Some(object))
             }
             Err(kube::Error::Api(status)) if status.code == 409 => Ok(None),
             Err(error) => Err(Error::api(format!("create {} {}", kind.as_str(), object.name_any()))(error)),
@@ -168,7 +168,7 @@ impl Applier<'_> {
     /// # Errors
     /// If the API server fails. A deleted object is no error.
     pub async fn remove(&self, child: &Child) -> Result<(), Error> {
-        let preconditions = Preconditions { uid: Some(child.uid.clone()), resource_version: None };
+        let preconditions = Preconditions { uid: Some(child.uid.to_string()), resource_version: None };
         let params = DeleteParams {
             propagation_policy: Some(PropagationPolicy::Background),
             preconditions: Some(preconditions),

@@ -33,7 +33,7 @@ impl Applier<'_> {
         };
         let Some(child) = seen else { return Ok(None) };
         self.check(&child)?;
-        Ok(Some(child.uid))
+        Ok(Some(child.uid.to_string()))
     }
 
     /// Whether an object belongs to this supervisor, or was orphaned by one of this name, as `kubectl delete
@@ -42,11 +42,11 @@ impl Applier<'_> {
     /// # Errors
     /// If it has another owner, or belongs to an earlier resource of this name, which Kubernetes will collect.
     pub fn check(&self, child: &Child) -> Result<(), Error> {
-        let (kind, name) = (child.kind.as_str(), child.name.clone());
-        let is_orphan = child.orphan_of.as_deref() == Some(self.key.name());
-        match child.controller.as_deref() {
+        let (kind, name) = (child.kind.as_str(), child.name.to_string());
+        let is_orphan = child.owner.orphan_of.as_deref() == Some(self.key.name());
+        match child.owner.controller.as_deref() {
             Some(uid) if uid == self.uid => Ok(()),
-            Some(_) if child.supervisor.as_deref() == Some(self.key.name()) => {
+            Some(_) if child.owner.supervisor.as_deref() == Some(self.key.name()) => {
                 Err(Error::Former { kind, name })
             }
             None if is_orphan && child.kind != Kind::Secret => Ok(()),
@@ -68,5 +68,5 @@ impl Applier<'_> {
 fn owner(child: &Child, is_orphan: bool) -> String {
     let orphan =
         is_orphan.then(|| "nobody, since an earlier CaipeSupervisor of this name orphaned it".to_owned());
-    child.owner().or(orphan).unwrap_or_else(|| "an unknown owner".to_owned())
+    child.owner.description().or(orphan).unwrap_or_else(|| "an unknown owner".to_owned())
 }

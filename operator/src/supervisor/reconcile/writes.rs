@@ -1,12 +1,13 @@
 //! The writes of the fourth step: objects, annotations of pods, and the removal of orphans.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use super::{Due, Reconciler, applier, earliest};
 use crate::cache::Child;
+use crate::compact_map::CompactMap;
 use crate::kind::Kind;
 use crate::metrics::labels::MigrationStage;
 use crate::supervisor::apply::Applier;
@@ -67,8 +68,8 @@ impl Reconciler<'_> {
         let deadline = Duration::from_secs(u64::from(self.cx.defaults.drain_seconds));
         let (mut draining, mut due) = (BTreeSet::new(), None);
         for child in self.observation.observed.children.values() {
-            let is_wanted = wanted.contains(&(child.kind, child.name.as_str()));
-            if is_wanted || child.deleting || child.controller.as_deref() != Some(self.uid.as_str()) {
+            let is_wanted = wanted.contains(&(child.kind, &*child.name));
+            if is_wanted || child.deleting || child.owner.controller.as_deref() != Some(self.uid.as_str()) {
                 continue;
             }
             match orphans::act(child, &used, deadline, self.now) {
@@ -80,11 +81,11 @@ impl Reconciler<'_> {
                     }
                 }
                 Act::Mark => applier.mark(child.kind, &child.name, Some(&self.now.to_string())).await?,
-                Act::Wait if child.agent.is_none() => continue,
+                Act::Wait if child.agent().is_none() => continue,
                 Act::Wait => {}
             }
             due = Some(deadline.min(Duration::from_secs(30)));
-            draining.extend(child.agent.clone().filter(|_| child.kind == Kind::Deployment));
+            draining.extend(child.agent().filter(|_| child.kind == Kind::Deployment).map(str::to_owned));
         }
         Ok((draining, due))
     }
@@ -95,7 +96,7 @@ impl Reconciler<'_> {
 async fn refresh_kubelets(
     applier: &Applier<'_>,
     observation: &Observation,
-    refreshed: &mut HashMap<String, Instant>,
+    refreshed: &mut CompactMap<Box<str>, Instant>,
     epoch: u64,
 ) -> Result<(bool, Due), Error> {
     let (mut wrote, mut due) = (false, None);
@@ -119,7 +120,9 @@ async fn refresh_kubelets(
             Refresh::Never => (None, last),
         };
         due = earliest(due, again);
-        refreshed.extend(last.map(|last| (name.clone(), last)));
+        if let Some(last) = last {
+            refreshed.insert(name.into(), last);
+        }
     }
     Ok((wrote, due))
 }

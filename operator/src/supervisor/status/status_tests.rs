@@ -331,7 +331,7 @@ fn a_resource_that_cannot_be_stalls_and_what_runs_is_still_shown() {
 #[test]
 fn a_rollout_that_kubernetes_gave_up_stalls() {
     let mut given = well();
-    let failure = Some("ReplicaSet \"p-1\" has timed out progressing.".to_owned());
+    let failure = Some("ReplicaSet \"p-1\" has timed out progressing.".into());
     given.supervisor = Some(Workload { failure, ..workload(0) });
     given.trouble = Some("container supervisor: CrashLoopBackOff".to_owned());
     let status = given.status();
