@@ -12,6 +12,7 @@ use crate::form::Form;
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::text::AnswerText;
+use crate::workflow::Workflow;
 
 /// The state of one agent's conversation and of its run.
 ///
@@ -154,6 +155,9 @@ pub struct PendingCall {
     pub arguments: Value,
     pub kind: CallKind,
     pub status: CallStatus,
+    /// The call whose workflow this call is a step of. The model knows nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_of: Option<CallId>,
 }
 
 impl PendingCall {
@@ -164,7 +168,7 @@ impl PendingCall {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
     Tool,
@@ -173,6 +177,10 @@ pub enum CallKind {
     },
     /// A person fills in a form.
     Ask,
+    /// A self-service workflow, as it was when the call began.
+    Workflow {
+        workflow: Box<Workflow>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -193,6 +201,13 @@ pub enum CallStatus {
     /// An in-process agent works on the task; `frame` is its state as last saved.
     Nested {
         frame: Box<RunState>,
+    },
+    /// The call of a step of the workflow is open.
+    Steps {
+        /// The index of the step.
+        step: usize,
+        /// The paths of the virtual files that the steps have written.
+        files: Vec<String>,
     },
     /// A person must answer first.
     Waiting {

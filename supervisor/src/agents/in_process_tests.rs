@@ -42,6 +42,7 @@ fn waiting(forms: Vec<Form>) -> RunState {
             arguments: form.arguments.clone(),
             kind: CallKind::Tool,
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
+            step_of: None,
         })
         .collect();
     frame.identify_questions();

@@ -37,6 +37,7 @@ fn state(phase: &Phase) -> RunState {
             arguments: Value::Null,
             kind: CallKind::Ask,
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
+            step_of: None,
         });
         state.phase = Phase::Waiting;
     }

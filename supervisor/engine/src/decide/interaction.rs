@@ -11,7 +11,7 @@ use crate::io::{Answered, Effect, Resume};
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::form_tool;
 
-use super::{call_results, calls, route};
+use super::{call_results, calls, route, workflow};
 
 /// The message of a rejection without one.
 const REJECTED: &str = "User rejected the request";
@@ -131,6 +131,9 @@ fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -
     // The arguments and the available agents may have changed since the question.
     if matches!(call.kind, CallKind::Delegation { .. }) {
         call.kind = CallKind::Delegation { agent: route::delegate(abilities, call.arguments())? };
+    }
+    if matches!(call.kind, CallKind::Workflow { .. }) {
+        call.kind = workflow::kind(abilities, call.arguments())?;
     }
     Ok(())
 }

@@ -7,10 +7,13 @@ use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, Form, REQUEST_INPUT_TOOL};
 use crate::names::AgentName;
 use crate::state::CallKind;
+use crate::tools::workflow_tools::{DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
     ApprovalPattern, EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
     offers_files,
 };
+
+use super::workflow;
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 50;
@@ -26,6 +29,8 @@ pub(super) enum Route {
     Todos(Map<String, Value>),
     /// The engine runs the call on the virtual files.
     Files(Map<String, Value>),
+    /// The engine answers the call from the definitions of the workflows.
+    Workflows(Map<String, Value>),
     /// The edge, an agent or a person answers the call, once a person has answered the question, if there is one.
     Start { kind: CallKind, arguments: Map<String, Value>, question: Option<Box<Form>> },
     /// The call is rejected with this message to the model.
@@ -44,6 +49,11 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             let kind = CallKind::Delegation { agent: delegate(abilities, &arguments)? };
             start(abilities, name, kind, arguments)
         }
+        INVOKE_TOOL if !abilities.workflows.is_empty() => {
+            let kind = workflow::kind(abilities, &arguments)?;
+            start(abilities, name, kind, arguments)
+        }
+        _ if reads_workflows(abilities, name) => Route::Workflows(arguments),
         ASK_TOOL | REQUEST_INPUT_TOOL if abilities.forms => Route::Start {
             kind: CallKind::Ask,
             question: Some(form_tool::form(name, &arguments)?.into()),
@@ -58,10 +68,20 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
+    let question = approval(abilities, name, &Value::Object(arguments.clone())).map(Box::new);
+    Route::Start { kind, arguments, question }
+}
+
+/// The question whether a call may run, if the call needs approval.
+pub(super) fn approval(abilities: &Abilities, name: &str, arguments: &Value) -> Option<Form> {
     let needs_approval =
         abilities.require_approval.iter().any(|pattern| ApprovalPattern::new(pattern).covers(name));
-    let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())).into());
-    Route::Start { kind, arguments, question }
+    needs_approval.then(|| Form::approval(name, arguments.clone()))
+}
+
+/// Whether a call only reads the definitions of the workflows.
+fn reads_workflows(abilities: &Abilities, name: &str) -> bool {
+    !abilities.workflows.is_empty() && [LIST_TOOL, DEFINITION_TOOL].contains(&name)
 }
 
 /// Whether a call is the final answer.
@@ -73,6 +93,7 @@ pub(super) fn responds(abilities: &Abilities, name: &str) -> bool {
 pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
     responds(abilities, name)
         || name == TODO_TOOL
+        || reads_workflows(abilities, name)
         || (FILE_TOOLS.contains(&name) && !abilities.tools.contains(name) && offers_files(abilities))
 }
 
@@ -120,7 +141,7 @@ fn unknown_tool(abilities: &Abilities, name: &str) -> String {
     format!("failed to call {}: there is no such tool. There are: {}.", short(name), listed(names))
 }
 
-fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown = names.iter().take(MOST_LISTED).copied().collect::<Vec<_>>().join(", ");
     match names.len() {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
 
-use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
+use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, workflow_tools};
 
 /// The built-in tools that an agent's abilities allow, in a stable order.
 ///
@@ -17,6 +17,7 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     if !abilities.agents.is_empty() {
         specs.push(task());
     }
+    specs.extend(workflow_tools::specs(abilities));
     if offers_files(abilities) {
         specs.extend(files());
     }
@@ -39,12 +40,12 @@ pub(crate) fn offers_files(abilities: &Abilities) -> bool {
     !FILE_TOOLS.iter().any(|name| abilities.tools.contains(*name))
 }
 
-fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
+pub(super) fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: description.to_owned(), schema }
 }
 
 /// The schema of an object with these properties, of which some are required.
-fn object(properties: &Value, required: &[&str]) -> Value {
+pub(super) fn object(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 

@@ -10,3 +10,4 @@ mod properties;
 mod recover;
 mod sim;
 mod tools;
+mod workflows;

@@ -60,6 +60,7 @@ pub(crate) async fn nested_runs_come_back_and_go(store: &dyn Store) {
         arguments: json!({}),
         kind: CallKind::Delegation { agent: "jira".to_owned().into() },
         status: CallStatus::Nested { frame: Box::new(frame) },
+        step_of: None,
     };
     let mut outer = state("outer");
     // Models choose the ids of calls.
@@ -115,6 +116,7 @@ pub(crate) async fn deep_values_come_back(store: &dyn Store) {
         arguments,
         kind: CallKind::Tool,
         status,
+        step_of: None,
     };
     let mut inner = state("inner");
     inner.calls.push(call(deep, CallStatus::Running));
