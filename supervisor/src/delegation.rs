@@ -124,7 +124,7 @@ pub(crate) fn one_form(agent: &str, questions: Vec<Form>) -> Form {
             (None, "") => format!("The agent {agent} asks for information."),
             (None, words) => format!("The agent {agent} asks: {words}"),
         };
-        Form { description, ..form }
+        Form { description, ..form }.of_delegate()
     };
     Form::joined(questions.into_iter().map(signed).collect())
 }

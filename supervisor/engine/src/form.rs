@@ -1,6 +1,7 @@
 //! Questions to a person, and the answers.
 
 mod field;
+mod joined;
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
@@ -10,6 +11,7 @@ use crate::names::AgentName;
 
 pub(crate) use field::plain;
 pub use field::{FieldType, FormField};
+use joined::SEPARATOR;
 
 /// The tool by which the supervisor's model asks the user, and the action of every form on the wire.
 pub const ASK_TOOL: &str = "CAIPEAgentResponse";
@@ -50,6 +52,9 @@ pub struct Form {
     pub description: String,
     /// The fields to fill in; in an approval, a field named [`Form::decision_field`] for each call.
     pub fields: Vec<FormField>,
+    /// The questions for values that this form joins, as their agent asks them; empty if it joins none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<Self>,
 }
 
 impl Form {
@@ -114,17 +119,16 @@ impl Form {
 
     /// Writes the id of its call into each field.
     fn mark_fields(&mut self) {
-        let calls = self.calls();
-        let names: Vec<String> = (0..calls.len()).map(|at| self.decision_field(at)).collect();
-        let question = calls.iter().find(|call| !call.is_approval());
-        for field in &mut self.fields {
-            let decides = names.iter().position(|name| *name == field.field_name);
-            let decides = decides.and_then(|at| calls.get(at)).filter(|call| call.is_approval());
-            if let Some(call) = decides {
-                field.field_values = Some([APPROVE, REJECT].map(|word| call.choice(word)).to_vec());
-            }
-            let is_known = calls.iter().any(|call| call.id == field.interaction_id);
-            if let Some(call) = decides.or(question.filter(|_| !is_known)) {
+        for (at, call) in self.calls().iter().enumerate() {
+            let decides = self.decision_field(at);
+            let range = if call.is_approval() { 0..self.fields.len() } else { self.fields_of(at) };
+            for field in &mut self.fields[range] {
+                if call.is_approval() {
+                    if field.field_name != decides {
+                        continue;
+                    }
+                    field.field_values = Some([APPROVE, REJECT].map(|word| call.choice(word)).to_vec());
+                }
                 (field.interaction_id, field.digest) = (call.id.clone(), call.digest.clone());
             }
         }
@@ -173,62 +177,7 @@ impl Form {
             format!("{DECISION_FIELD}_{}", call + 1)
         }
     }
-
-    /// One form with the questions of all these forms, and a decision for each call.
-    pub fn joined(forms: Vec<Self>) -> Self {
-        if forms.len() < 2 {
-            return forms.into_iter().next().unwrap_or_default();
-        }
-        let texts = |text: fn(&Self) -> String, between: &str| {
-            let texts: Vec<String> = forms.iter().map(text).filter(|text| !text.is_empty()).collect();
-            texts.join(between)
-        };
-        let mut fields: Vec<FormField> = Vec::new();
-        for field in forms.iter().filter(|form| !form.is_approval()).flat_map(|form| &form.fields) {
-            if fields.iter().all(|known| known.field_name != field.field_name) {
-                fields.push(field.clone());
-            }
-        }
-        let titles = forms.iter().map(|form| form.title.as_str()).filter(|title| !title.is_empty());
-        let mut titles: Vec<&str> = titles.collect();
-        titles.dedup();
-        let (title, description) = (titles.join(" "), texts(Self::with_arguments, "\n\n"));
-        if !forms.iter().any(Self::is_approval) {
-            let mut joined =
-                Self { action: ASK_TOOL.to_owned(), title, description, fields, ..Self::default() };
-            if forms.iter().all(|form| !form.id.is_empty()) {
-                let all =
-                    |text: fn(&Self) -> &str| forms.iter().map(text).collect::<Vec<_>>().join(ID_SEPARATOR);
-                (joined.id, joined.digest) = (all(|form| &form.id), all(|form| &form.digest));
-            }
-            joined.mark_fields();
-            return joined;
-        }
-        let calls: Vec<Self> = forms.iter().flat_map(Self::calls).collect();
-        for (at, call) in calls.iter().enumerate().filter(|(_, call)| call.is_approval()) {
-            let field = format!("{DECISION_FIELD}_{}", at + 1);
-            fields.push(FormField::decision(field, &call.action, &call.arguments));
-        }
-        let arguments = json!({ "calls": calls.iter().map(Self::entry).collect::<Vec<_>>() });
-        let action = texts(|form| form.action.clone(), SEPARATOR);
-        let mut joined = Self { action, arguments, title, description, fields, ..Self::default() };
-        joined.mark_fields();
-        joined
-    }
-
-    fn with_arguments(&self) -> String {
-        match &self.arguments {
-            Value::Null => self.description.clone(),
-            arguments => format!("{}\n{arguments}", self.description),
-        }
-    }
 }
-
-/// Separates the actions of a form that asks about several calls.
-const SEPARATOR: &str = ", ";
-
-/// Separates the ids, and the digests, of several forms that are shown as one.
-const ID_SEPARATOR: &str = "+";
 
 impl FormField {
     /// The field of a question that any text answers.
@@ -240,6 +189,11 @@ impl FormField {
             required: true,
             ..Self::default()
         }
+    }
+
+    /// Whether the field may decide a call.
+    fn is_decision(&self) -> bool {
+        self.field_name.starts_with(DECISION_FIELD)
     }
 
     /// The arguments are in the field, because upstream's web UI shows no others with a form.
@@ -296,16 +250,6 @@ impl BoundDecision {
     /// The decision about this call.
     pub fn about(call: &Form, decision: Decision) -> Self {
         Self { interaction: call.id.clone(), digest: call.digest.clone(), decision }
-    }
-
-    /// The decision about each of the questions that this call joins, usually one.
-    pub fn about_each(call: &Form, decision: &Decision) -> Vec<Self> {
-        let pair = |(id, digest): (&str, &str)| Self {
-            interaction: id.to_owned(),
-            digest: digest.to_owned(),
-            decision: decision.clone(),
-        };
-        call.id.split(ID_SEPARATOR).zip(call.digest.split(ID_SEPARATOR)).map(pair).collect()
     }
 
     /// Whether the decision is about this call.

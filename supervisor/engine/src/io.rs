@@ -217,12 +217,15 @@ pub struct Answered {
 }
 
 impl Answered {
-    /// Each decision with the call that it is about; `None` if there is not one decision for each call.
+    /// Each call or question of the agent with its decision; `None` if there is not one decision for each call.
+    pub fn each(&self) -> Option<Vec<(Form, Decision)>> {
+        self.form.split(&self.decisions)
+    }
+
+    /// As [`Answered::each`], each decision with the id of what it is about.
     pub fn bound(&self) -> Option<Vec<BoundDecision>> {
-        let calls = self.form.calls();
-        let pairs = || calls.iter().zip(&self.decisions);
-        let all = || pairs().flat_map(|(call, decision)| BoundDecision::about_each(call, decision)).collect();
-        (calls.len() == self.decisions.len()).then(all)
+        let bound = |(call, decision): (Form, Decision)| BoundDecision::about(&call, decision);
+        Some(self.each()?.into_iter().map(bound).collect())
     }
 }
 

@@ -1,12 +1,12 @@
 //! Reads the message of a client: a request, or the answer to a waiting interaction.
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ANSWER_FIELD, BoundDecision, Decision, Form};
+use caipe_engine::{ANSWER_FIELD, BoundDecision, Decision, FieldType, Form, FormField};
 use caipe_model::{Message, Role};
 use serde_json::{Map, Value};
 
+use super::ACTIVITY_EXTENSION;
 use super::decision::{self, SentDecision};
-use super::{ACTIVITY_EXTENSION, answer};
 
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.
 pub const REQUIRE_APPROVAL: &str = "require_approval";
@@ -164,9 +164,11 @@ fn decisions_in_text(
         return decided;
     }
     if let [form] = questions {
-        let any_text = || Map::from_iter([(ANSWER_FIELD.to_owned(), Value::from(body.trim()))]);
+        let only = only_field(form).filter(|_| addressed);
+        let any_text =
+            |field: &FormField| Map::from_iter([(field.field_name.clone(), Value::from(body.trim()))]);
         let values = filled(body, form)
-            .or_else(|| (addressed && answer::takes_any_text(form)).then(any_text))
+            .or_else(|| only.map(any_text))
             .map(|values| BoundDecision::about(form, Decision::Submit { values }));
         if let Some(submitted) = values {
             return Some(Ok(vec![submitted]));
@@ -174,6 +176,14 @@ fn decisions_in_text(
     }
     let is_meant = addressed || questions.iter().any(|form| filled(body, form).is_some());
     is_meant.then(|| Err(decision::waiting_calls(questions)))
+}
+
+/// The only field of a form, if a whole message can be its value. A text field takes no message, which may be about something
+/// else, unless the form is a question in plain text.
+fn only_field(form: &Form) -> Option<&FormField> {
+    let [field] = form.fields.as_slice() else { return None };
+    let is_free = matches!(field.field_type, FieldType::Text | FieldType::TextArea);
+    (!form.is_approval() && (!is_free || field.field_name == ANSWER_FIELD)).then_some(field)
 }
 
 /// The values of the `field: value` lines of a text that name fields of the form.

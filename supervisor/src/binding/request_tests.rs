@@ -1,7 +1,7 @@
 //! What clients really send.
 
 use caipe_a2a::model::{Message as A2aMessage, Part, Role as A2aRole};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, BoundDecision, Decision, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, BoundDecision, Decision, FieldType, Form, FormField};
 use caipe_view::FormAnswer;
 use serde_json::{Map, Value, json};
 
@@ -289,13 +289,20 @@ fn a_field_that_is_typed_into_the_template_of_a_client_fills_the_one_form_that_w
 }
 
 #[test]
-fn a_question_in_words_is_answered_by_any_message_to_its_task() {
-    let field = FormField { field_name: ANSWER_FIELD.to_owned(), ..FormField::default() };
-    let asked = identified("asked", Form { fields: vec![field], ..form() });
-    let request = || read(vec![Part::text("by user: a@b.c\n\nthe blue one: it fits")]);
-    let answer = values(json!({"answer": "the blue one: it fits"}));
-    assert_eq!(request().reply(&[&asked], true), bound(&[&asked], [answer]));
-    assert!(matches!(request().reply(&[&asked], false), Reply::Message(_)), "it may be the next question");
+fn a_question_with_one_field_is_answered_by_any_message_to_its_task() {
+    for (name, field_type) in [(ANSWER_FIELD, FieldType::TextArea), ("colour", FieldType::Select)] {
+        let field = FormField { field_name: name.to_owned(), field_type, ..FormField::default() };
+        let asked = identified("asked", Form { fields: vec![field.clone()], ..form() });
+        let request = || read(vec![Part::text("by user: a@b.c\n\nthe blue one: it fits")]);
+        let answer = values(json!({name: "the blue one: it fits"}));
+        assert_eq!(request().reply(&[&asked], true), bound(&[&asked], [answer]));
+        assert!(
+            matches!(request().reply(&[&asked], false), Reply::Message(_)),
+            "it may be the next question"
+        );
+        let two = Form { fields: vec![field.clone(), field], ..asked };
+        assert!(matches!(request().reply(&[&two], true), Reply::Unclear(_)));
+    }
 }
 
 /// Before, a plain yes approved whatever waited, and other words to the waiting task started a new run.

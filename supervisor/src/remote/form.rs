@@ -1,7 +1,7 @@
 //! The questions of an agent as forms, and the answers to them. Pure.
 
 use caipe_a2a::model::{Artifact, Part};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, BoundDecision, Decision, FieldType, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, FieldType, Form, FormField};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -70,6 +70,7 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
         title: wire.input_title.unwrap_or_default(),
         description: description.unwrap_or_default(),
         fields: wire.input_fields.into_iter().flatten().take(MOST_FIELDS).filter_map(field).collect(),
+        ..Form::default()
     })
 }
 
@@ -124,15 +125,11 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
         let answer = values.get(ANSWER_FIELD).map_or_else(|| lines(values), in_text);
         return vec![Part::text(answer)];
     }
-    let calls = form.calls();
     // Sends every decision, even surplus ones: the agent then repeats its question. They are about no call of the form.
-    let is_whole = decisions.len() == calls.len();
-    let (words, data): (Vec<String>, Vec<Vec<Value>>) = decisions
-        .iter()
-        .enumerate()
-        .map(|(at, decision)| decided(calls.get(at).unwrap_or(form), decision, is_whole))
-        .unzip();
-    let data = data.concat();
+    let unbound = || decisions.iter().map(|decision| (nameless(form), decision.clone())).collect();
+    let each = answered.each().unwrap_or_else(unbound);
+    let (words, data): (Vec<String>, Vec<Value>) =
+        each.iter().map(|(call, decision)| decided(call, decision)).unzip();
     let words = if words.windows(2).all(|pair| pair[0] == pair[1]) {
         words.into_iter().next().unwrap_or_default()
     } else {
@@ -142,10 +139,15 @@ pub(super) fn answer(answered: &Answered) -> Vec<Part> {
     vec![Part::text(words), Part::data(json!({"resume": {"decisions": data}}))]
 }
 
-/// One decision as text, and as data for each question that the call joins.
-fn decided(call: &Form, decision: &Decision, is_named: bool) -> (String, Vec<Value>) {
+/// The form without the id of its interaction.
+fn nameless(form: &Form) -> Form {
+    Form { id: String::new(), digest: String::new(), ..form.clone() }
+}
+
+/// One decision as text and as data.
+fn decided(call: &Form, decision: &Decision) -> (String, Value) {
     let action = &call.action;
-    let (words, data) = match decision {
+    let (words, mut data) = match decision {
         Decision::Approve => ("yes".to_owned(), json!({"type": "approve", "action_name": action})),
         Decision::Submit { values } | Decision::Edit { arguments: values } => {
             (lines(values), edit(call, values))
@@ -154,14 +156,10 @@ fn decided(call: &Form, decision: &Decision, is_named: bool) -> (String, Vec<Val
             (message.clone(), json!({"type": "reject", "action_name": action, "message": message}))
         }
     };
-    let named = |bound: BoundDecision| {
-        let mut data = data.clone();
-        if is_named && !bound.interaction.is_empty() {
-            (data["interaction_id"], data["digest"]) = (bound.interaction.into(), bound.digest.into());
-        }
-        data
-    };
-    (words, BoundDecision::about_each(call, decision).into_iter().map(named).collect())
+    if !call.id.is_empty() {
+        (data["interaction_id"], data["digest"]) = (call.id.clone().into(), call.digest.clone().into());
+    }
+    (words, data)
 }
 
 /// An edit: the values of a form are `user_inputs`, those of a tool call are its arguments.
@@ -176,7 +174,11 @@ fn edit(form: &Form, values: &Map<String, Value>) -> Value {
 }
 
 fn lines(values: &Map<String, Value>) -> String {
-    values.iter().map(|(name, value)| format!("{name}: {}", in_text(value))).collect::<Vec<_>>().join("\n")
+    let text = |value: &Value| match value {
+        Value::Array(values) => values.iter().map(in_text).collect::<Vec<_>>().join(", "),
+        value => in_text(value),
+    };
+    values.iter().map(|(name, value)| format!("{name}: {}", text(value))).collect::<Vec<_>>().join("\n")
 }
 
 fn in_text(value: &Value) -> String {

@@ -1,5 +1,6 @@
 //! Forms as they come, and answers as they go.
 
+use caipe_engine::BoundDecision;
 use serde_json::json;
 
 use super::*;
@@ -51,6 +52,24 @@ fn our_forms_and_upstreams_are_read() {
     assert_eq!(upstream.fields.len(), 1);
     assert_eq!(upstream.fields[0].field_values, Some(vec!["main".to_owned(), "2".to_owned()]));
     assert!(upstream.fields[0].required);
+}
+
+#[test]
+fn the_types_of_fields_are_read_and_unknown_ones_take_text() {
+    let fields = json!([
+        {"field_name": "count", "field_label": "Replicas", "field_type": "number", "min": 1, "max": 5, "value": 3,
+         "error": "give a number", "placeholder": "2"},
+        {"field_name": "size", "field_values": ["s"]},
+        {"field_name": "colour", "field_type": "palette"},
+        {"field_name": "shade", "field_type": 7, "field_values": ["light"]},
+    ]);
+    let form = of(&artifact(json!({"user_input": true, "input_fields": fields}))).unwrap();
+    let types: Vec<FieldType> = form.fields.iter().map(|field| field.field_type).collect();
+    assert_eq!(types, [FieldType::Number, FieldType::Select, FieldType::TextArea, FieldType::Select]);
+    let sent = serde_json::to_value(&form.fields[0]).unwrap();
+    for (name, value) in fields[0].as_object().unwrap() {
+        assert_eq!(sent[name], *value, "{name} is passed on");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ const SCRIPT: &str = r#"
 turns:
   - when: { agent: helper, user: ask, turn: 0 }
     reply: { calls: [{ name: request_user_input, arguments: { description: "Where for {{ user }}?", fields: [
-      { field_name: repo }, { field_name: team, required: false, default_value: sre }] } }] }
+      { field_name: repo }, { field_name: team, required: false, default_value: sre, field_values: [sre, dev] }] } }] }
   - { when: { agent: helper, has_result: true }, reply: { text: "{{ last_result }}" } }
   - { when: { agent: helper }, reply: { text: "did {{ user }}" } }
   - when: { turn: 0 }
@@ -85,4 +85,28 @@ async fn of_two_agents_that_ask_each_gets_its_own_answer() {
         texts(&events, "final_result"),
         ["USER_FORM_SUBMITTED\n  repo=r1\n  team=dev;USER_FORM_SUBMITTED\n  repo=r2\n  team=sre;"]
     );
+}
+
+/// Before, the agent read the value as submitted.
+#[tokio::test]
+async fn an_invalid_answer_leaves_the_task_waiting_with_the_same_question() {
+    let asked = asked("work").await;
+    let form = &asked.forms[0];
+    let sent = asked.send(vec![Part::text("repo: r1\nteam: ops")]).await;
+    let typed = asked.fill_in(form, &json!({"team": "ops", "repo": "r2"})).await;
+    for (events, repo) in [(sent, "r1"), (typed, "r2")] {
+        assert_eq!(last_state(&events), TaskState::InputRequired);
+        let [again] = forms(&events).try_into().unwrap();
+        for member in ["interaction_id", "digest", "response"] {
+            assert_eq!(again[member], form[member]);
+        }
+        let fields = &again["input_fields"];
+        assert_eq!((&fields[0]["value"], &fields[0]["error"]), (&json!(repo), &Value::Null));
+        assert_eq!(fields[1]["error"], "give one of `sre`, `dev`");
+        let Some(Event::StatusUpdate(status)) = events.last() else { panic!("{events:?}") };
+        let text = status.status.message.as_ref().unwrap().text();
+        assert!(text.starts_with("The form was not submitted. `team`: give one of"), "{text}");
+    }
+    let events = asked.send(vec![Part::text("team: DEV")]).await;
+    assert_eq!(texts(&events, "final_result"), ["USER_FORM_SUBMITTED\n  repo=r2\n  team=dev;did work;"]);
 }

@@ -2,7 +2,7 @@
 
 use caipe_a2a::model::Part;
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Number, Value, json};
 
 use super::clean::{clean, one_line};
 
@@ -50,16 +50,48 @@ pub enum FormKind {
 pub struct Field {
     /// The key of the answer.
     pub name: String,
+    /// A name for people; may be empty.
+    pub label: String,
     /// A description for people; may be empty.
     pub description: String,
+    /// The kind of value.
+    pub kind: FieldKind,
     /// The allowed values; empty means any.
     pub choices: Vec<Value>,
+    /// An example of a value; may be empty.
+    pub placeholder: String,
     /// The value if the user gives none.
     pub default: Option<Value>,
     /// Whether the user must give a value.
     pub required: bool,
+    /// The least number, characters or choices.
+    pub min: Option<Number>,
+    /// The greatest number, the most characters or choices.
+    pub max: Option<Number>,
+    /// Why the agent rejected the last value.
+    pub error: Option<String>,
     /// The field as it was received; the answer repeats it with its value.
     wire: Map<String, Value>,
+}
+
+/// The kind of value that a field takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldKind {
+    /// Text of one line.
+    Text,
+    /// Text of any number of lines.
+    TextArea,
+    /// One of the choices.
+    Select,
+    /// Any of the choices.
+    MultiSelect,
+    Boolean,
+    Number,
+    Url,
+    Email,
+    /// A date as `YYYY-MM-DD`.
+    Date,
 }
 
 #[derive(Debug, Clone, PartialEq)]
@@ -171,13 +203,35 @@ impl Field {
             return None;
         }
         let given = |key: &str| wire.get(key).filter(|value| !value.is_null()).cloned();
+        let choices = wire.get("field_values").and_then(Value::as_array).cloned().unwrap_or_default();
+        let default = given("value").or_else(|| given("default_value"));
+        let number = |key: &str| wire.get(key).and_then(Value::as_number).cloned();
         Some(Self {
+            label: one_line(text("field_label")),
             description: one_line(text("field_description")),
-            choices: wire.get("field_values").and_then(Value::as_array).cloned().unwrap_or_default(),
-            default: given("value").or_else(|| given("default_value")),
+            kind: FieldKind::read(wire.get("field_type"), &choices, default.as_ref()),
+            choices,
+            placeholder: one_line(text("placeholder")),
+            default,
+            min: number("min"),
+            max: number("max"),
+            error: wire.get("error").and_then(Value::as_str).map(one_line),
             required: wire.get("required").and_then(Value::as_bool).unwrap_or(false),
             name,
             wire,
+        })
+    }
+}
+
+impl FieldKind {
+    /// The named kind. Without a known name, the choices or the default tell it: upstream's forms name none.
+    fn read(name: Option<&Value>, choices: &[Value], default: Option<&Value>) -> Self {
+        let named = name.and_then(|name| Self::deserialize(name).ok());
+        named.unwrap_or(match default {
+            _ if !choices.is_empty() => Self::Select,
+            Some(Value::Bool(_)) => Self::Boolean,
+            Some(Value::Number(_)) => Self::Number,
+            _ => Self::Text,
         })
     }
 }
@@ -186,6 +240,7 @@ impl Field {
 pub fn plain(value: &Value) -> String {
     match value {
         Value::String(text) => one_line(text),
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
         Value::Bool(true) => "yes".to_owned(),
         Value::Bool(false) => "no".to_owned(),
         other => one_line(&other.to_string()),
@@ -200,6 +255,7 @@ fn call(action: &str, arguments: Option<&Value>) -> String {
 fn as_lines(values: &Map<String, Value>) -> String {
     let line = |(name, value): (&String, &Value)| match value {
         Value::String(text) => format!("{name}: {text}"),
+        Value::Array(_) => format!("{name}: {}", plain(value)),
         other => format!("{name}: {other}"),
     };
     let lines: Vec<String> = values.iter().map(line).collect();

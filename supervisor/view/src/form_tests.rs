@@ -33,6 +33,33 @@ fn a_form_is_read_with_its_fields() {
 }
 
 #[test]
+fn a_field_has_the_kind_that_is_named_or_that_its_values_tell() {
+    use FieldKind::{Boolean, Date, MultiSelect, Number, Select, Text};
+    for (field, kind) in [
+        (json!({"field_type": "date"}), Date),
+        (json!({"field_type": "multiselect", "field_values": ["a"]}), MultiSelect),
+        (json!({"field_type": "palette", "field_values": ["a"]}), Select),
+        (json!({"field_values": ["a"]}), Select),
+        (json!({"default_value": false}), Boolean),
+        (json!({"value": 3}), Number),
+        (json!({"field_type": 7}), Text),
+    ] {
+        let mut field = field;
+        field["field_name"] = "f".into();
+        let form = Form::read(&json!({"user_input": true, "input_fields": [field]})).unwrap();
+        assert_eq!(fields(&form)[0].kind, kind, "{field}");
+    }
+    let typed = json!({"field_name": "count", "field_label": "Replicas", "field_type": "number", "min": 1, "max": 5,
+        "placeholder": "2", "value": 3, "default_value": 1, "error": "give a\nnumber"});
+    let form = Form::read(&json!({"user_input": true, "input_fields": [typed]})).unwrap();
+    let field = &fields(&form)[0];
+    assert_eq!((field.label.as_str(), field.placeholder.as_str()), ("Replicas", "2"));
+    assert_eq!((field.min.clone(), field.max.clone()), (Some(1.into()), Some(5.into())));
+    assert_eq!(field.default, Some(json!(3)), "the value of the last answer");
+    assert_eq!(field.error.as_deref(), Some("give a number"));
+}
+
+#[test]
 fn what_is_no_form_is_none() {
     for data in [
         json!({}),
@@ -82,9 +109,10 @@ fn an_asking_tool_without_fields_wants_words() {
 #[test]
 fn an_answer_has_the_values_as_text_and_as_data() {
     let form = Form::read(&ticket()).unwrap();
-    let values = Map::from_iter([("project".to_owned(), json!("B")), ("notify".to_owned(), json!(false))]);
+    let values = [("project", json!("B")), ("notify", json!(false)), ("areas", json!(["a", "b"]))];
+    let values = values.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
     let parts = form.parts(&FormAnswer::Values(values));
-    assert_eq!(parts[0].as_text(), Some("project: B\nnotify: false"));
+    assert_eq!(parts[0].as_text(), Some("project: B\nnotify: false\nareas: a, b"));
     let field = parts[1]
         .as_data()
         .and_then(|data| data.pointer("/resume/decisions/0/args/args/metadata/input_fields/0"));

@@ -20,7 +20,7 @@ use caipe_a2a::model::{
 };
 
 pub use clean::{clean, one_line};
-pub use form::{Field, Form, FormAnswer, FormKind, plain};
+pub use form::{Field, FieldKind, Form, FormAnswer, FormKind, plain};
 pub use notice::{Notice, Sign};
 pub use plan::{Plan, Step, StepStatus};
 

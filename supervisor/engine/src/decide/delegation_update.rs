@@ -76,7 +76,9 @@ fn wait_for_interaction(state: &mut RunState, id: &str, agent: &AgentName, mut f
     form.identify(agent, &format!("{}/{}", state.scope, state.interactions));
     let Some(call) = state.calls.iter_mut().find(|call| call.id == id) else { return };
     match &mut call.status {
-        CallStatus::Waiting { form: known, .. } if *known == form => {}
+        // A known question may have values by now.
+        CallStatus::Waiting { form: known, .. }
+            if *known == form || (!form.id.is_empty() && known.id == form.id) => {}
         CallStatus::Waiting { form: known, .. } => *known = Form::joined(vec![std::mem::take(known), form]),
         status => {
             let then = Box::new(std::mem::replace(status, CallStatus::Ready));

@@ -8,10 +8,11 @@ use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
 use crate::form::{BoundDecision, Decision, Form};
 use crate::io::{Answered, Effect, Resume};
+use crate::names::CallId;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::form_tool;
 
-use super::{call_results, calls, route, workflow};
+use super::{call_results, calls, form_values, route, workflow};
 
 /// The message of a rejection without one.
 const REJECTED: &str = "User rejected the request";
@@ -29,6 +30,10 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: &[BoundDecision],
     if !decisions_match(state, decisions) {
         return ask_again(state, MISFIT.to_owned(), out);
     }
+    let checked = match check_values(state, decisions) {
+        Ok(checked) => checked,
+        Err(reason) => return ask_again(state, reason, out),
+    };
     state.phase = Phase::Calls;
     // The answer may begin another task, whose client has not seen the plan.
     if let Some(plan) = state.plan.last_emitted() {
@@ -36,12 +41,8 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: &[BoundDecision],
     }
     let mut resumed = Vec::new();
     let mut edited = Vec::new();
-    for call in &mut state.calls {
-        let CallStatus::Waiting { form, .. } = &call.status else { continue };
-        let own = decided(form, decisions);
-        if own.is_empty() {
-            continue;
-        }
+    for (id, own) in checked {
+        let Some(call) = state.calls.iter_mut().find(|call| call.id == id) else { continue };
         let is_edit = own.iter().any(|decision| matches!(decision, Decision::Edit { .. }));
         resumed.extend(apply(&state.abilities, call, own));
         if call.status == CallStatus::Ready && is_edit {
@@ -52,6 +53,28 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: &[BoundDecision],
     calls::start_ready(state, out);
     out.extend(resumed);
     calls::settle(state, out);
+}
+
+/// The decisions of each question, by call, with the values of forms in the types of their fields; or why values are invalid,
+/// for people. Then the fields keep the valid values and say what is wrong with the others.
+fn check_values(
+    state: &mut RunState,
+    decisions: &[BoundDecision],
+) -> Result<Vec<(CallId, Vec<Decision>)>, String> {
+    let (mut checked, mut faults) = (Vec::new(), Vec::new());
+    for call in &mut state.calls {
+        let CallStatus::Waiting { form, .. } = &mut call.status else { continue };
+        let own = decided(form, decisions);
+        if !own.is_empty() {
+            checked.push((call.id.clone(), form_values::check(form, own, &mut faults)));
+        }
+    }
+    faults.dedup();
+    if faults.is_empty() {
+        Ok(checked)
+    } else {
+        Err(format!("The form was not submitted. {}", faults.join(" ")))
+    }
 }
 
 /// The decisions about the calls of a question, in the order of the calls.
@@ -103,7 +126,7 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
     }
     let decision = decisions.into_iter().next().unwrap_or(Decision::Reject { message: String::new() });
     let closed = match call.kind {
-        CallKind::Ask => Some(answer(&form, &decision)),
+        CallKind::Ask => Some(answer(&form, decision)),
         _ => approve(abilities, call, &decision).err().map(Err),
     };
     if let Some(result) = closed {
@@ -113,11 +136,11 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
 }
 
 /// The result of a form.
-fn answer(form: &Form, decision: &Decision) -> Result<String, String> {
+fn answer(form: &Form, decision: Decision) -> Result<String, String> {
     match decision {
-        Decision::Approve | Decision::Edit { .. } => form_tool::submitted(form, &Map::new()),
-        Decision::Submit { values } => form_tool::submitted(form, values),
-        Decision::Reject { message } => Err(rejection(message)),
+        Decision::Submit { values } => Ok(form_tool::submitted(form, &values)),
+        Decision::Approve | Decision::Edit { .. } => Ok(form_tool::submitted(form, &Map::new())),
+        Decision::Reject { message } => Err(rejection(&message)),
     }
 }
 

@@ -6,6 +6,7 @@ mod cancel;
 mod delegation_update;
 mod failure;
 mod finish;
+mod form_values;
 mod interaction;
 mod message;
 mod model;

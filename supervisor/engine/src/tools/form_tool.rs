@@ -6,9 +6,6 @@ use crate::form::{ASK_TOOL, Form, FormField, REQUEST_INPUT_TOOL, plain};
 
 use super::form_fields;
 
-/// Most characters of one answer.
-const ANSWER_CHARS: usize = 20_000;
-
 /// The limits of a form's texts.
 const MOST_TITLE_CHARS: usize = 200;
 const MOST_DESCRIPTION_CHARS: usize = 10_000;
@@ -45,44 +42,20 @@ pub(crate) fn form(name: &str, arguments: &Map<String, Value>) -> Result<Form, S
     })
 }
 
-/// The result of a form that the user answered, in the form that prompts describe to models.
-///
-/// A field without an answer has its previous value, else its default.
-pub(crate) fn submitted(form: &Form, answers: &Map<String, Value>) -> Result<String, String> {
-    let value =
-        |field: &FormField| answer(answers.get(&field.field_name)).or_else(|| answer(field.value.as_ref()));
-    let value = |field: &FormField| value(field).or_else(|| answer(field.default_value.as_ref()));
-    let missing: Vec<&str> = form
-        .fields
-        .iter()
-        .filter(|field| field.required && value(field).is_none())
-        .map(|field| field.field_name.as_str())
-        .collect();
-    let extra = answers.iter().filter(|(name, _)| form.fields.iter().all(|field| field.field_name != **name));
+/// The result of a form that the user submitted with these values, in the form that prompts describe to models.
+pub(crate) fn submitted(form: &Form, values: &Map<String, Value>) -> String {
+    let line =
+        |field: &FormField| Some(format!("  {}={}", field.field_name, shown(values.get(&field.field_name)?)));
     let (required, optional): (Vec<_>, Vec<_>) = form.fields.iter().partition(|field| field.required);
-    let lines: Vec<String> = required
-        .into_iter()
-        .chain(optional)
-        .filter_map(|field| value(field).map(|value| line(&field.field_name, &value)))
-        .chain(extra.filter_map(|(name, value)| answer(Some(value)).map(|value| line(name, &value))))
-        .collect();
-    if lines.is_empty() {
-        return Err("Waiting for user input".to_owned());
-    }
-    if !missing.is_empty() {
-        let missing = missing.join(", ");
-        return Err(format!(
-            "ERROR: Missing required fields: {missing}. Keep calling {ASK_TOOL} until the user has provided them all."
-        ));
-    }
-    Ok(format!("USER_FORM_SUBMITTED\n{}", lines.join("\n")))
+    let lines: Vec<String> = required.into_iter().chain(optional).filter_map(line).collect();
+    let lines = if lines.is_empty() { "  (no values)".to_owned() } else { lines.join("\n") };
+    format!("USER_FORM_SUBMITTED\n{lines}")
 }
 
-fn answer(value: Option<&Value>) -> Option<String> {
-    let text = value.filter(|value| !value.is_null()).map(plain)?;
-    (!text.trim().is_empty()).then(|| text.chars().take(ANSWER_CHARS).collect())
-}
-
-fn line(name: &str, value: &str) -> String {
-    format!("  {name}={value}")
+/// A value in a line. Further lines of a text are indented, so that they do not look like fields.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Array(values) => values.iter().map(plain).collect::<Vec<_>>().join(", "),
+        value => plain(value).replace('\n', "\n    "),
+    }
 }

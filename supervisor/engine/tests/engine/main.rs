@@ -4,6 +4,7 @@
 mod answer;
 mod calls;
 mod failure;
+mod forms;
 mod human;
 mod plan;
 mod properties;

@@ -2,13 +2,16 @@
 
 use serde_json::{Map, Value};
 
-use caipe_view::{Field, Form, FormAnswer, FormKind, one_line, plain};
+use caipe_engine::{FieldType, FormField};
+use caipe_view::{Field, FieldKind, Form, FormAnswer, FormKind, one_line, plain};
 
 /// A form that is being filled in.
 #[derive(Debug)]
 pub(super) struct Questionnaire<'a> {
     kind: &'a FormKind,
     next: usize,
+    /// The lines so far of a text that continues.
+    text: String,
     values: Map<String, Value>,
     answer: Option<FormAnswer>,
 }
@@ -25,7 +28,7 @@ pub(super) struct Question {
 impl<'a> Questionnaire<'a> {
     /// A form of which nothing is filled in.
     pub(super) fn new(form: &'a Form) -> Self {
-        Self { kind: &form.kind, next: 0, values: Map::new(), answer: None }
+        Self { kind: &form.kind, next: 0, text: String::new(), values: Map::new(), answer: None }
     }
 
     /// The next question; `None` once everything is answered.
@@ -34,6 +37,9 @@ impl<'a> Questionnaire<'a> {
             return None;
         }
         match self.kind {
+            FormKind::Fields(_) if !self.text.is_empty() => {
+                Some(Question { lines: Vec::new(), prompt: "> ".to_owned() })
+            }
             FormKind::Fields(fields) => fields.get(self.next).map(field_question),
             FormKind::Approval { .. } => {
                 Some(Question { lines: Vec::new(), prompt: "Allow this? [y, n, n REASON] ".to_owned() })
@@ -51,7 +57,13 @@ impl<'a> Questionnaire<'a> {
         match self.kind {
             FormKind::Fields(fields) => {
                 let Some(field) = fields.get(self.next) else { return Ok(()) };
-                if let Some(value) = field_value(field, line)? {
+                if let Some(begun) = line.strip_suffix('\\').filter(|_| field.kind == FieldKind::TextArea) {
+                    self.text.push_str(begun.trim_end());
+                    self.text.push('\n');
+                    return Ok(());
+                }
+                let text = std::mem::take(&mut self.text) + line;
+                if let Some(value) = field_value(field, text.trim())? {
                     self.values.insert(field.name.clone(), value);
                 }
                 self.next += 1;
@@ -72,12 +84,36 @@ impl<'a> Questionnaire<'a> {
 fn field_question(field: &Field) -> Question {
     let required = if field.required { "" } else { " (optional)" };
     let name = one_line(&field.name);
-    let asked = if field.description.is_empty() { &name } else { &field.description };
-    let mut lines = vec![format!("{asked}{required}")];
+    let asked: Vec<&str> = [&field.label, &field.description]
+        .into_iter()
+        .map(String::as_str)
+        .filter(|text| !text.is_empty())
+        .collect();
+    let asked = if asked.is_empty() { name.clone() } else { asked.join(": ") };
+    let hint = hint(field).map(|hint| format!(" ({hint})")).unwrap_or_default();
+    let mut lines = vec![format!("{asked}{required}{hint}")];
     let choices = field.choices.iter().enumerate();
     lines.extend(choices.map(|(index, choice)| format!("  {}) {}", index + 1, plain(choice))));
+    lines.extend(field.error.as_ref().map(|error| format!("  ! {error}")));
     let default = field.default.as_ref().map(|value| format!(" [{}]", plain(value))).unwrap_or_default();
     Question { lines, prompt: format!("{name}{default}> ") }
+}
+
+/// How to write the value, unless any text or the choices say it.
+fn hint(field: &Field) -> Option<String> {
+    let typed = typed(field);
+    let hint = match field.kind {
+        FieldKind::Select => return None,
+        FieldKind::MultiSelect => "one or more, separated by commas".to_owned(),
+        FieldKind::Text if typed.min.is_none() && typed.max.is_none() => String::new(),
+        FieldKind::TextArea => "a line that ends in \\ continues".to_owned(),
+        FieldKind::Boolean => "y or n".to_owned(),
+        _ => typed.expects(),
+    };
+    let example = Some(&field.placeholder).filter(|text| !text.is_empty());
+    let example = example.map(|text| format!("for example {text}"));
+    let hints: Vec<String> = Some(hint).filter(|hint| !hint.is_empty()).into_iter().chain(example).collect();
+    (!hints.is_empty()).then(|| hints.join(", "))
 }
 
 /// The value of a line; `None` leaves an optional field open.
@@ -89,16 +125,43 @@ fn field_value(field: &Field, line: &str) -> Result<Option<Value>, String> {
             (None, false) => Ok(None),
         };
     }
-    if !field.choices.is_empty() {
-        return chosen(&field.choices, line).map(Some);
-    }
-    match &field.default {
-        Some(Value::Bool(_)) => yes_or_no(line).map(|yes| Some(Value::Bool(yes))),
-        Some(Value::Number(_)) => match serde_json::from_str(line) {
-            Ok(value @ Value::Number(_)) => Ok(Some(value)),
-            _ => Err("Give a number.".to_owned()),
-        },
-        _ => Ok(Some(Value::from(line))),
+    let value = match field.kind {
+        FieldKind::Select if !field.choices.is_empty() => return chosen(&field.choices, line).map(Some),
+        FieldKind::MultiSelect if !field.choices.is_empty() => {
+            let parts = line.split(',').map(str::trim).filter(|part| !part.is_empty());
+            parts.map(|part| chosen(&field.choices, part)).collect::<Result<Value, String>>()?
+        }
+        _ => Value::from(line),
+    };
+    let complaint = |fault: String| {
+        let mut letters = fault.chars();
+        let first = letters.next().map(|letter| letter.to_ascii_uppercase());
+        format!("{}.", first.into_iter().chain(letters).collect::<String>())
+    };
+    typed(field).read(&value).map_err(complaint)
+}
+
+/// The field as the agent checks it.
+pub(super) fn typed(field: &Field) -> FormField {
+    let field_type = match field.kind {
+        FieldKind::Text => FieldType::Text,
+        FieldKind::TextArea => FieldType::TextArea,
+        FieldKind::Select => FieldType::Select,
+        FieldKind::MultiSelect => FieldType::MultiSelect,
+        FieldKind::Boolean => FieldType::Boolean,
+        FieldKind::Number => FieldType::Number,
+        FieldKind::Url => FieldType::Url,
+        FieldKind::Email => FieldType::Email,
+        FieldKind::Date => FieldType::Date,
+    };
+    let choices: Vec<String> = field.choices.iter().map(plain).collect();
+    FormField {
+        field_name: field.name.clone(),
+        field_type,
+        field_values: (!choices.is_empty()).then_some(choices),
+        min: field.min.clone(),
+        max: field.max.clone(),
+        ..FormField::default()
     }
 }
 

@@ -50,7 +50,7 @@ fn fields_are_filled_in_by_line() {
             "project is required.",
             "Choose one of 1 to 2.",
             "summary is required.",
-            "Answer y or n.",
+            "Give yes or no.",
             "Give a number."
         ]
     );
@@ -74,6 +74,75 @@ fn a_question_shows_choices_and_default() {
     let question = Questionnaire::new(&form).question().unwrap();
     assert_eq!(question.lines, ["Where? (optional)", "  1) Prod", "  2) Dev"]);
     assert_eq!(question.prompt, "env [Dev]> ");
+}
+
+#[test]
+fn each_kind_of_field_is_asked_in_its_way_until_the_value_fits() {
+    let data = form(&json!([
+        {"field_name": "count", "field_label": "Replicas", "field_type": "number", "min": 1, "max": 5, "required": true},
+        {"field_name": "areas", "field_type": "multiselect", "field_values": ["eu", "us", "asia"], "required": true},
+        {"field_name": "notify", "field_type": "boolean", "required": true},
+        {"field_name": "page", "field_type": "url", "placeholder": "https://wiki", "required": true},
+        {"field_name": "owner", "field_type": "email", "required": true},
+        {"field_name": "day", "field_type": "date", "value": "2028-01-02", "error": "give a date", "required": true},
+        {"field_name": "note", "field_type": "textarea"},
+    ]));
+    let lines = [
+        "9",
+        "3",
+        "1,4",
+        "3, EU",
+        "perhaps",
+        "y",
+        "wiki",
+        "https://wiki/x",
+        "ada",
+        "ada@b.c",
+        "tomorrow",
+        "",
+        "first \\",
+        "second",
+    ];
+    let (answer, complaints) = fill(&data, &lines);
+    assert_eq!(
+        answer,
+        values(
+            json!({"count": 3, "areas": ["eu", "asia"], "notify": true, "page": "https://wiki/x", "owner": "ada@b.c",
+            "day": "2028-01-02", "note": "first\nsecond"})
+        )
+    );
+    assert_eq!(
+        complaints,
+        [
+            "Give a number from 1 to 5.",
+            "Choose one of 1 to 3.",
+            "Give yes or no.",
+            "Give an http or https URL.",
+            "Give an e-mail address.",
+            "Give a date as YYYY-MM-DD.",
+        ]
+    );
+    let form = Form::read(&data).unwrap();
+    let FormKind::Fields(fields) = &form.kind else { panic!() };
+    let questions: Vec<Question> = fields.iter().map(field_question).collect();
+    let first: Vec<&str> = questions.iter().map(|question| question.lines[0].as_str()).collect();
+    assert_eq!(
+        first,
+        [
+            "Replicas (a number from 1 to 5)",
+            "areas (one or more, separated by commas)",
+            "notify (y or n)",
+            "page (an http or https URL, for example https://wiki)",
+            "owner (an e-mail address)",
+            "day (a date as YYYY-MM-DD)",
+            "note (optional) (a line that ends in \\ continues)",
+        ]
+    );
+    assert_eq!(questions[1].lines[1..], ["  1) eu", "  2) us", "  3) asia"]);
+    assert_eq!(
+        (questions[5].lines[1].as_str(), questions[5].prompt.as_str()),
+        ("  ! give a date", "day [2028-01-02]> ")
+    );
 }
 
 #[test]

@@ -121,7 +121,8 @@ impl Call {
     }
 
     fn question(&self, task: Option<&str>, form: &Form) -> String {
-        match task.filter(|_| form.is_approval() || !takes_any_text(form)) {
+        // A question in plain text has no id.
+        match task.filter(|_| !form.id.is_empty() || form.is_approval() || !takes_any_text(form)) {
             Some(task) => report::for_a_person(self.name(), task, &form.description),
             None => report::question(self.name(), task, &form.description),
         }

@@ -1,6 +1,6 @@
 //! The scenarios of a delegation.
 
-use caipe_engine::{Decision, DelegateUpdate, DelegationOutcome, EventKind};
+use caipe_engine::{Decision, DelegateUpdate, DelegationOutcome, EventKind, Form};
 use serde_json::json;
 
 use super::delegate::{DelegationRecord, delegation};
@@ -337,5 +337,67 @@ async fn a_form_at_any_depth_and_its_answer() {
             worker.answer(&asked, vec![Decision::Submit { values }]).await
         };
         same(FORM, false, act, |record| assert_eq!(answer(record).trim(), says)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn values_that_do_not_fit_are_asked_for_again() {
+    let script = r#"
+turns:
+  - when: { turn: 0 }
+    reply: { calls: [{ name: request_user_input, arguments: { description: "How many?", fields: [
+      { field_name: repo }, { field_name: count, field_label: Count, field_type: number, min: 1, max: 5, default_value: 2 }] } }] }
+  - { reply: { text: "{{ last_result }}" } }
+"#;
+    let submit =
+        |values: serde_json::Value| Decision::Submit { values: values.as_object().cloned().unwrap() };
+    let act = async |worker: &Worker| {
+        let asked = worker.delegate("go").await;
+        let again = worker.answer(&asked, vec![submit(json!({"repo": "r1", "count": "9"}))]).await;
+        let (before, form) = (asked.question(), again.question());
+        assert_eq!((&form.id, &form.digest), (&before.id, &before.digest));
+        assert_eq!(form.fields[0].value, Some(json!("r1")), "{form:?}");
+        assert_eq!(form.fields[1].error.as_deref(), Some("give a number from 1 to 5"), "{form:?}");
+        worker.answer(&again, vec![submit(json!({"count": "5"}))]).await
+    };
+    same(script, false, act, |record| {
+        assert_eq!(answer(record), "USER_FORM_SUBMITTED\n  repo=r1\n  count=5");
+    })
+    .await;
+}
+
+/// Before, the answer to two forms of an agent below a remote agent named none of its questions.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_forms_of_an_agent_at_any_depth_get_their_own_values() {
+    let script = r#"
+turns:
+  - when: { agent: deeper, turn: 0 }
+    reply: { calls: [
+      { name: request_user_input, arguments: { description: "One?", fields: [{ field_name: size, field_type: number }] } },
+      { name: request_user_input, arguments: { description: "Two?", fields: [{ field_name: size, field_type: number }] } }] }
+  - { when: { agent: deeper }, reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
+  - when: { user: both, turn: 0 }
+    reply: { calls: [{ name: echo, arguments: { text: guarded } }, { name: task, arguments: { subagent_type: deeper, description: look } }] }
+  - when: { turn: 0 }
+    reply: { calls: [{ name: task, arguments: { subagent_type: deeper, description: look } }] }
+  - { reply: { text: "[FINAL ANSWER]{% for result in results %}{{ result.content }};{% endfor %}" } }
+"#;
+    let says = "USER_FORM_SUBMITTED\n  size=1;USER_FORM_SUBMITTED\n  size=2;;";
+    for (prompt, names, says) in [
+        ("go", vec!["size", "size_2"], says.to_owned()),
+        ("both", vec!["size", "size_2", "decision_1"], format!("no;{says}")),
+    ] {
+        let act = async |worker: &Worker| {
+            let asked = worker.delegate(prompt).await;
+            let form = asked.question();
+            assert_eq!(form.fields.iter().map(|field| field.field_name.as_str()).collect::<Vec<_>>(), names);
+            let values =
+                [("size", "1"), ("size_2", "2")].map(|(name, value)| (name.to_owned(), json!(value)));
+            let submit = Decision::Submit { values: values.into_iter().collect() };
+            let (calls, reject) = (form.calls(), Decision::Reject { message: "no".to_owned() });
+            let decide = |call: &Form| if call.is_approval() { reject.clone() } else { submit.clone() };
+            worker.answer(&asked, calls.iter().map(decide).collect()).await
+        };
+        same(script, true, act, |record| assert_eq!(answer(record).trim(), says)).await;
     }
 }

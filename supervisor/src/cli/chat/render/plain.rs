@@ -2,9 +2,12 @@
 
 use std::io::{self, Write};
 
+use super::super::ask::typed;
 use super::spacing::{Kind, Spacing};
 use super::{Screen, Waiting};
-use caipe_view::{End, Field, Form, FormKind, Notice, Plan, Presentation, ViewEvent, plain as plain_value};
+use caipe_view::{
+    End, Field, FieldKind, Form, FormKind, Notice, Plan, Presentation, ViewEvent, plain as plain_value,
+};
 
 /// Writes one line per event, and text as it streams.
 #[derive(Debug)]
@@ -105,13 +108,17 @@ impl<W: Write> Plain<W> {
 /// `❓ priority: How urgent (low, high; default low; required)`.
 fn field_line(field: &Field) -> String {
     let mut notes = Vec::new();
-    if !field.choices.is_empty() {
+    if field.kind == FieldKind::Select {
         notes.push(field.choices.iter().map(plain_value).collect::<Vec<_>>().join(", "));
+    }
+    if !matches!(field.kind, FieldKind::Text | FieldKind::TextArea | FieldKind::Select) {
+        notes.push(typed(field).expects());
     }
     notes.extend(field.default.as_ref().map(|value| format!("default {}", plain_value(value))));
     notes.extend(field.required.then(|| "required".to_owned()));
-    let description =
-        if field.description.is_empty() { String::new() } else { format!(": {}", field.description) };
+    notes.extend(field.error.clone());
+    let about = [&field.label, &field.description].into_iter().filter(|text| !text.is_empty());
+    let description: String = about.map(|text| format!(": {text}")).collect();
     let notes = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join("; ")) };
     format!("❓ {}{description}{notes}", caipe_view::one_line(&field.name))
 }

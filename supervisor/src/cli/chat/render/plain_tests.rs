@@ -74,7 +74,7 @@ Ticket
 What shall I create?
 
 ❓ project: Which? (A, B; required)
-❓ notify (default yes)
+❓ notify (yes or no; default yes)
 "#);
 }
 
