@@ -179,7 +179,7 @@ fn remove(value: &mut Value, path: &str) {
     }
 }
 
-fn parse(yaml: &str) -> Result<Value, Fault> {
+pub(crate) fn parse(yaml: &str) -> Result<Value, Fault> {
     if yaml.len() > MAX_FILE_BYTES {
         return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
     }

@@ -1,11 +1,9 @@
 //! Self-service workflows: steps that agents work on in order, without the model choosing.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-use crate::form::{Form, REQUEST_INPUT_TOOL};
+use crate::form::Form;
 use crate::names::AgentName;
-use crate::tools::form_tool;
 
 /// The agent of a step that asks the user: it has the tools for forms and for virtual files only.
 pub const USER_INPUT_AGENT: &str = "user_input";
@@ -34,15 +32,5 @@ impl Workflow {
     /// The agents that the workflow needs, other than [`USER_INPUT_AGENT`].
     pub fn agents(&self) -> impl Iterator<Item = &AgentName> {
         self.steps.iter().map(|step| &step.agent).filter(|agent| agent.as_str() != USER_INPUT_AGENT)
-    }
-}
-
-impl Form {
-    /// The form with these arguments of `request_user_input`.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    pub fn declared(arguments: &Map<String, Value>) -> Result<Self, String> {
-        form_tool::form(REQUEST_INPUT_TOOL, arguments)
     }
 }

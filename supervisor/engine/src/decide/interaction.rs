@@ -12,7 +12,7 @@ use crate::names::CallId;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::form_tool;
 
-use super::{call_results, calls, form_values, route, workflow};
+use super::{call_results, calls, form_values, route};
 
 /// The message of a rejection without one.
 const REJECTED: &str = "User rejected the request";
@@ -156,7 +156,7 @@ fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -
         call.kind = CallKind::Delegation { agent: route::delegate(abilities, call.arguments())? };
     }
     if matches!(call.kind, CallKind::Workflow { .. }) {
-        call.kind = workflow::kind(abilities, call.arguments())?;
+        call.kind = route::workflow(abilities, call.arguments())?;
     }
     Ok(())
 }

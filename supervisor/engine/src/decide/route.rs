@@ -7,13 +7,11 @@ use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, Form, REQUEST_INPUT_TOOL};
 use crate::names::AgentName;
 use crate::state::CallKind;
-use crate::tools::workflow_tools::{DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
+use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
     ApprovalPattern, EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
     offers_files,
 };
-
-use super::workflow;
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 50;
@@ -50,7 +48,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             start(abilities, name, kind, arguments)
         }
         INVOKE_TOOL if !abilities.workflows.is_empty() => {
-            let kind = workflow::kind(abilities, &arguments)?;
+            let kind = workflow(abilities, &arguments)?;
             start(abilities, name, kind, arguments)
         }
         _ if reads_workflows(abilities, name) => Route::Workflows(arguments),
@@ -129,6 +127,19 @@ pub(super) fn delegate(abilities: &Abilities, arguments: &Map<String, Value>) ->
     Ok(agent)
 }
 
+/// The workflow that a call starts. The error is for the model.
+pub(super) fn workflow(abilities: &Abilities, arguments: &Map<String, Value>) -> Result<CallKind, String> {
+    let workflow = workflow_tools::named(abilities, arguments)?;
+    match workflow.agents().find(|agent| !abilities.agents.contains(agent)) {
+        Some(missing) => Err(format!(
+            "failed to start the workflow {:?}: it needs the agent {missing}, which is not enabled. There are: {}.",
+            workflow.name,
+            listed(abilities.agents.iter().map(AgentName::as_str))
+        )),
+        None => Ok(CallKind::Workflow { workflow: workflow.clone().into() }),
+    }
+}
+
 /// The prompt of a delegation.
 pub(super) fn prompt(arguments: &Map<String, Value>) -> &str {
     ["description", "prompt"].iter().find_map(|key| arguments.get(*key)?.as_str()).unwrap_or_default().trim()
@@ -141,7 +152,7 @@ fn unknown_tool(abilities: &Abilities, name: &str) -> String {
     format!("failed to call {}: there is no such tool. There are: {}.", short(name), listed(names))
 }
 
-pub(super) fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
     let names: Vec<&str> = names.collect();
     let shown = names.iter().take(MOST_LISTED).copied().collect::<Vec<_>>().join(", ");
     match names.len() {

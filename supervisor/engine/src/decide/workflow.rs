@@ -2,15 +2,14 @@
 //! for a person, is recovered and canceled as any other call. Its end starts the next one.
 
 use caipe_model::truncated;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use crate::abilities::Abilities;
 use crate::effects::Effects;
 use crate::event::Emit;
-use crate::names::{AgentName, CallId};
+use crate::names::CallId;
 use crate::plan_step::StepStatus;
 use crate::state::{CallKind, CallStatus, PendingCall, RunState};
-use crate::tools::{TASK_TOOL, store_file, workflow_tools};
+use crate::tools::{TASK_TOOL, store_file};
 use crate::workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};
 
 use super::{call_results, route};
@@ -20,19 +19,6 @@ const REQUEST_FILE: &str = "/request.txt";
 
 /// The end of a file that is cut in a prompt.
 const CUT: &str = "\n[The file is longer.]";
-
-/// The workflow that a call starts. The error is for the model.
-pub(super) fn kind(abilities: &Abilities, arguments: &Map<String, Value>) -> Result<CallKind, String> {
-    let workflow = workflow_tools::named(abilities, arguments)?;
-    match workflow.agents().find(|agent| !abilities.agents.contains(agent)) {
-        Some(missing) => Err(format!(
-            "failed to start the workflow {:?}: it needs the agent {missing}, which is not enabled. There are: {}.",
-            workflow.name,
-            route::listed(abilities.agents.iter().map(AgentName::as_str))
-        )),
-        None => Ok(CallKind::Workflow { workflow: workflow.clone().into() }),
-    }
-}
 
 /// Prepares the first steps of the workflows that are ready to start.
 pub(super) fn begin_ready(state: &mut RunState, out: &mut Effects) {
@@ -74,21 +60,17 @@ fn end_step(state: &mut RunState, id: &str, text: &str, failed: bool, out: &mut 
     let Some((workflow, at)) = under_way(state, id) else { return };
     let Some(step) = workflow.steps.get(at) else { return };
     let stored = if failed { Err(text.to_owned()) } else { store_result(state, id, step, at, text) };
-    let result = match stored {
-        Err(reason) => {
-            for later in at..workflow.steps.len() {
-                state.plan.set_workflow_step(id, later, StepStatus::Failed);
-            }
-            Err(stopped(&workflow, at, &reason))
+    let result = if let Err(reason) = stored {
+        for later in at..workflow.steps.len() {
+            state.plan.set_workflow_step(id, later, StepStatus::Failed);
         }
-        Ok(()) => {
-            let change = state.plan.set_workflow_step(id, at, StepStatus::Completed);
-            change.into_iter().for_each(|change| out.emit(change));
-            if at + 1 < workflow.steps.len() {
-                return start_step(state, id, &workflow, at + 1, out);
-            }
-            Ok(completed(state, id, &workflow, text))
+        Err(stopped(&workflow, at, &reason))
+    } else {
+        show(state, id, at, StepStatus::Completed, out);
+        if at + 1 < workflow.steps.len() {
+            return start_step(state, id, &workflow, at + 1, out);
         }
+        Ok(completed(state, id, &workflow, text))
     };
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
         call_results::close(call, result, chars);
@@ -112,9 +94,16 @@ fn start_step(state: &mut RunState, id: &str, workflow: &Workflow, at: usize, ou
     {
         *step = at;
     }
-    state.plan.set_workflow_step(id, at, StepStatus::InProgress).into_iter().for_each(|it| out.emit(it));
+    show(state, id, at, StepStatus::InProgress, out);
     let call = step_call(state, id, step, at);
     state.calls.push(call);
+}
+
+/// Shows the begin or the end of a step.
+fn show(state: &mut RunState, id: &str, at: usize, status: StepStatus, out: &mut Effects) {
+    if let Some(change) = state.plan.set_workflow_step(id, at, status) {
+        out.emit(change);
+    }
 }
 
 /// The call of a step: it asks the user, or delegates as the tool `task` does.

@@ -19,10 +19,10 @@ impl Plan {
         todos.sort_by_key(|todo| todo.id.parse::<u64>().unwrap_or(u64::MAX));
         let changes = todos.iter().filter_map(|todo| self.change(todo)).collect();
         // The steps of workflows stay in a plan that the model rewrites.
-        let kept = self.todos.drain(..).filter(|todo| todo.id.starts_with(WORKFLOW_ID));
-        let kept: Vec<Todo> =
-            kept.filter(|kept| todos.iter().all(|todo| todo.content != kept.content)).collect();
-        todos.extend(kept);
+        let steps = self.todos.drain(..).filter(|todo| todo.id.starts_with(WORKFLOW_ID));
+        let steps: Vec<Todo> =
+            steps.filter(|step| todos.iter().all(|todo| todo.content != step.content)).collect();
+        todos.extend(steps);
         self.todos = todos;
         changes
     }

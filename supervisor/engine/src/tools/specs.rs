@@ -40,12 +40,12 @@ pub(crate) fn offers_files(abilities: &Abilities) -> bool {
     !FILE_TOOLS.iter().any(|name| abilities.tools.contains(*name))
 }
 
-pub(super) fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
+fn spec(name: &str, description: &str, schema: Value) -> ToolSpec {
     ToolSpec { name: name.to_owned(), description: description.to_owned(), schema }
 }
 
 /// The schema of an object with these properties, of which some are required.
-pub(super) fn object(properties: &Value, required: &[&str]) -> Value {
+fn object(properties: &Value, required: &[&str]) -> Value {
     json!({ "type": "object", "properties": properties, "required": required })
 }
 

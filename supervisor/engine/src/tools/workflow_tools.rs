@@ -4,9 +4,10 @@ use caipe_model::ToolSpec;
 use serde_json::{Map, Value, json};
 
 use crate::abilities::Abilities;
-use crate::workflow::Workflow;
+use crate::form::{Form, REQUEST_INPUT_TOOL};
+use crate::workflow::{Workflow, WorkflowStep};
 
-use super::specs::{object, spec};
+use super::form_tool;
 
 /// The tool that lists the workflows.
 pub(crate) const LIST_TOOL: &str = "list_self_service_workflows";
@@ -29,25 +30,44 @@ pub(super) fn specs(abilities: &Abilities) -> Vec<ToolSpec> {
         return Vec::new();
     }
     let names: Vec<&str> = abilities.workflows.iter().map(|workflow| workflow.name.as_str()).collect();
-    let named = |argument: &str| {
+    let taking = |argument: &str| {
         let name = json!({ "type": "string", "enum": names, "description": "The name of the workflow." });
-        object(&json!({ argument: name }), &[argument])
+        json!({ "type": "object", "properties": { argument: name }, "required": [argument] })
+    };
+    let spec = |name: &str, description: &str, schema| ToolSpec {
+        name: name.to_owned(),
+        description: description.to_owned(),
+        schema,
     };
     vec![
-        spec(LIST_TOOL, "List the self-service workflows with their steps.", object(&json!({}), &[])),
+        spec(
+            LIST_TOOL,
+            "List the self-service workflows with their steps.",
+            json!({ "type": "object", "properties": {}, "required": [] }),
+        ),
         spec(
             INVOKE_TOOL,
             "Start a self-service workflow if the user asks for what it does. Its steps run in order, each by its agent, \
              and ask the user for what they need: do not ask before, and write no plan for it. The result says how the \
              workflow ended.",
-            named("task_name"),
+            taking("task_name"),
         ),
         spec(
             DEFINITION_TOOL,
             "Show the steps of a self-service workflow, without starting it.",
-            named("workflow_name"),
+            taking("workflow_name"),
         ),
     ]
+}
+
+impl Form {
+    /// The form with these arguments of `request_user_input`.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    pub fn declared(arguments: &Map<String, Value>) -> Result<Self, String> {
+        form_tool::form(REQUEST_INPUT_TOOL, arguments)
+    }
 }
 
 /// Answers a call of the tools that only read.
@@ -64,7 +84,7 @@ pub(crate) fn answer(
 }
 
 fn definition(workflow: &Workflow) -> String {
-    let step = |(at, step): (usize, &crate::workflow::WorkflowStep)| {
+    let step = |(at, step): (usize, &WorkflowStep)| {
         let form = if step.form.is_some() { ", a form" } else { "" };
         format!("{}. {} ({}{form})", at + 1, step.title, step.agent)
     };

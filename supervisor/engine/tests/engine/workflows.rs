@@ -51,11 +51,11 @@ fn submit(sim: &mut Sim, values: Value) -> Vec<Effect> {
 }
 
 fn prompt(effects: &[Effect]) -> &str {
-    let prompts = effects.iter().filter_map(|effect| match effect {
+    let prompts = effects.iter().rev().filter_map(|effect| match effect {
         Effect::Delegate { prompt, .. } => Some(prompt.as_str()),
         _ => None,
     });
-    prompts.last().unwrap()
+    prompts.into_iter().next().unwrap()
 }
 
 fn fails(sim: &mut Sim, call: &str, reason: &str) -> Vec<Effect> {
@@ -89,14 +89,14 @@ fn the_steps_run_in_order_and_hand_their_results_on() {
             "delegate github w.step-2"
         ]
     );
-    let told = prompt(&effects);
-    assert!(told.starts_with("Create it now.\n\n") && told.contains("=== /request.txt ==="), "{told}");
-    assert!(told.contains("repo=demo"), "{told}");
+    let given = prompt(&effects);
+    assert!(given.starts_with("Create it now.\n\n") && given.contains("=== /request.txt ==="), "{given}");
+    assert!(given.contains("repo=demo"), "{given}");
     let effects = sim.agent_answers("w.step-2", "It is at https://github.test/demo");
     assert!(prompt(&effects).contains("=== /workflow/step-2.txt ===\nIt is at https://github.test/demo"));
-    assert_eq!(story(&sim.agent_answers("w.step-3", "told")).last().unwrap(), "ask");
+    assert_eq!(story(&sim.agent_answers("w.step-3", "sent")).last().unwrap(), "ask");
     let result = sim.result("w");
-    assert!(result.contains("is complete: all 3 steps") && result.ends_with("told"), "{result}");
+    assert!(result.contains("is complete: all 3 steps") && result.ends_with("sent"), "{result}");
     assert_eq!(sim.results().len(), 1, "the model sees no call of a step");
     assert_eq!(
         sim.state.files.keys().collect::<Vec<_>>(),
@@ -119,7 +119,7 @@ fn a_crash_at_any_point_continues_at_the_same_step() {
     assert_eq!(story(&effects).last().unwrap(), "delegate jira w.step-3");
     sim.state = reloaded(&sim.state);
     assert_eq!(story(&sim.feed(Input::Recovered)), ["resume jira w.step-3"]);
-    sim.agent_answers("w.step-3", "told");
+    sim.agent_answers("w.step-3", "sent");
     assert!(sim.result("w").contains("is complete"));
 }
 
@@ -168,7 +168,7 @@ fn a_workflow_can_be_canceled_abandoned_and_run_out_of_time() {
 
 #[test]
 fn a_workflow_that_cannot_run_is_refused_with_the_names_that_exist() {
-    let known = vec![workflow(step("Which one", "user_input", Some(form())))];
+    let known = [workflow(step("Which one", "user_input", Some(form())))];
     let (mut sim, _) = begun(vec![Workflow { name: "Other".to_owned(), ..known[0].clone() }]);
     assert!(sim.result("w").contains("There are: \"Other\"."), "{}", sim.result("w"));
     sim.model(
