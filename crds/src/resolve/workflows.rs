@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 use crate::catalogue;
 use crate::fault::Fault;
 use crate::names::normal;
-use crate::read;
 use crate::rendered::RenderedAgent;
 use crate::resource::workflow::{Workflow, WorkflowTask};
+use crate::yaml::parse;
 
 use super::{Context, template};
 
@@ -30,7 +30,7 @@ const MOST_BYTES: usize = 200_000;
 /// # Errors
 /// When the text is not in this format; says where.
 pub fn read_task_config(text: &str) -> Result<Vec<Workflow>, Fault> {
-    let Value::Object(named) = read::parse(text)? else {
+    let Value::Object(named) = parse(text)? else {
         let message = "must be an object with the tasks of each workflow by its name";
         return Err(Fault::new("", message));
     };
