@@ -39,6 +39,7 @@ mod schema;
 mod skew_tests;
 pub mod validate;
 mod values;
+mod yaml;
 
 pub use catalogue::default_resource;
 pub use fault::{Fault, Faults};

@@ -10,10 +10,10 @@ use crate::fault::{Fault, Faults};
 use crate::rendered::{RenderedSpec, SCHEMA_VERSION};
 use crate::resolve::Resolved;
 use crate::resource::CaipeSupervisor;
+use crate::yaml::parse;
 use crate::{schema, validate};
 
-/// Most bytes of a resource's file; etcd takes no more than about 1.5 MB either.
-pub const MAX_FILE_BYTES: usize = 1 << 20;
+pub use crate::yaml::MAX_FILE_BYTES;
 
 const API_VERSION: &str = "caipe.io/v1alpha1";
 const KIND: &str = "CaipeSupervisor";
@@ -177,16 +177,6 @@ fn remove(value: &mut Value, path: &str) {
     if let Some(members) = value.pointer_mut(parent).and_then(Value::as_object_mut) {
         members.remove(key);
     }
-}
-
-fn parse(yaml: &str) -> Result<Value, Fault> {
-    if yaml.len() > MAX_FILE_BYTES {
-        return Err(Fault::new("", format!("the file is larger than {MAX_FILE_BYTES} bytes")));
-    }
-    serde_saphyr::from_str(yaml).map_err(|error| {
-        let reason = error.render_with_formatter(&serde_saphyr::UserMessageFormatter);
-        Fault::new("", format!("failed to read the YAML: {reason}"))
-    })
 }
 
 /// `apiVersion` and `kind`, which the schema leaves open.

@@ -22,6 +22,7 @@ use crate::fault::Fault;
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
+use crate::resource::workflow::Workflow;
 
 /// The schema version of the specs that this program writes, and the newest that it understands completely. Increases when
 /// a spec can contain something that an older reader would refuse or misunderstand.
@@ -76,6 +77,9 @@ pub struct RenderedSpec {
     /// The web origins whose pages may send requests (`CAIPE_CORS_ORIGINS`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
+    /// The self-service workflows. Their texts are templates that may name variables that begin with `WORKFLOW_`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub workflows: Vec<Workflow>,
     /// The enabled agents, in the order of the resource. Names are unique.
     pub agents: Vec<RenderedAgent>,
 }
@@ -326,6 +330,7 @@ impl RenderedSpec {
         // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;
         self.cors_origins = Vec::new();
+        self.workflows = Vec::new();
         self
     }
 

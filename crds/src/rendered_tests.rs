@@ -107,6 +107,8 @@ fn full() -> RenderedSpec {
             required_scopes: texts(&["caipe.use"]),
         }),
         cors_origins: texts(&["https://portal.example.com"]),
+        // The golden files are from before this field.
+        workflows: Vec::new(),
         agents: vec![agent("github", Placement::InProcess {}), agent("jira", remote)],
     }
     .sealed()

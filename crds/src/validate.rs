@@ -46,6 +46,10 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     for (at, entry) in spec.a2a.iter().flat_map(|tools| &tools.allow).enumerate() {
         found.rule(&format!("spec.a2a.allow[{at}]"), is_destination(entry), rules::A2A_ALLOW);
     }
+    if let Some(workflows) = &spec.workflows {
+        let one = workflows.inline.is_some() != workflows.config_map_ref.is_some();
+        found.rule("spec.workflows", one, rules::TEXT_SOURCE);
+    }
     found.variables("spec.env", &spec.env);
     let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN];
     let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));

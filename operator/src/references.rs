@@ -127,6 +127,8 @@ impl Names {
         let spec = &resource.spec;
         let prompt = spec.prompts.system_prompt.as_ref().and_then(|prompt| prompt.config_map_ref.as_ref());
         self.config_maps.extend(prompt.map(|prompt| prompt.name.clone()));
+        let workflows = spec.workflows.as_ref().and_then(|workflows| workflows.config_map_ref.as_ref());
+        self.config_maps.extend(workflows.map(|workflows| workflows.name.clone()));
         self.add_template(spec.pod_template.as_ref());
         let variables = spec.env.iter().filter_map(|variable| variable.secret_key_ref.as_ref());
         self.secrets.extend(variables.map(|key| key.name.clone()));

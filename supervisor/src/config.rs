@@ -5,6 +5,7 @@ mod own_address;
 mod reload;
 mod scripts;
 mod single_agent;
+mod task_config;
 mod watch;
 
 use std::collections::BTreeMap;
@@ -107,7 +108,10 @@ impl Settings {
     /// # Errors
     /// When the file cannot be read, or when the file or a variable is wrong; the error has every fault.
     pub fn load(file: Option<&Path>, env: Environment) -> Result<Self, ConfigError> {
-        let (resolved, rendered) = resolved(file, |resource| resolve(resource, &env))?;
+        let (resolved, rendered) = resolved(file, |resource| {
+            let resource = task_config::applied(resource, &env)?;
+            resolve(&resource, &env)
+        })?;
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         Ok(Self::new(resolved, base, env, rendered))
     }

@@ -11,6 +11,7 @@ mod settings;
 mod single_agent;
 mod template;
 mod variables;
+mod workflows;
 
 use std::collections::BTreeMap;
 
@@ -22,6 +23,7 @@ use crate::resource::settings::OAuth2;
 use variables::Variables;
 
 pub use variables::{switch, variable_part};
+pub use workflows::{VARIABLES as WORKFLOW_VARIABLES, read_task_config};
 
 /// The directory in a pod with one directory of secrets per owner, each with one file per variable.
 pub const SECRETS_ROOT: &str = "/var/run/caipe/secrets";
@@ -138,6 +140,7 @@ fn finish(
         connectivity: settings::connectivity(&mut cx),
         oauth2,
         cors_origins,
+        workflows: workflows::workflows(&mut cx, &agents),
         agents,
     };
     Faults::check(cx.faults)?;

@@ -27,18 +27,27 @@ pub(super) fn fill(template: &str, known: &BTreeMap<String, String>) -> String {
 
 /// The variables without a default.
 pub(super) fn required(template: &str) -> Vec<&str> {
-    let mut names = Vec::new();
+    references(template).into_iter().filter(|reference| !reference.contains(":-")).collect()
+}
+
+/// The names of all variables.
+pub(super) fn names(template: &str) -> Vec<&str> {
+    let name = |reference: &'_ str| -> usize { reference.find(":-").unwrap_or(reference.len()) };
+    references(template).into_iter().map(|reference| reference.split_at(name(reference)).0).collect()
+}
+
+/// Each variable, with its default if it has one.
+fn references(template: &str) -> Vec<&str> {
+    let mut found = Vec::new();
     let mut rest = template;
     while let Some((before, after)) = rest.split_once("${") {
         rest = after;
         if let (false, Some((reference, tail))) = (before.ends_with('$'), after.split_once('}')) {
             rest = tail;
-            if !reference.contains(":-") {
-                names.push(reference);
-            }
+            found.push(reference);
         }
     }
-    names
+    found
 }
 
 #[cfg(test)]

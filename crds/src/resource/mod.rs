@@ -23,6 +23,7 @@ pub mod rules;
 pub mod settings;
 #[cfg(feature = "kubernetes")]
 pub mod status;
+pub mod workflow;
 
 use serde::{Deserialize, Serialize};
 
@@ -35,6 +36,7 @@ use derive::{CustomResource, KubeSchema};
 use model::Model;
 use network::NetworkPolicy;
 use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
+use workflow::Workflows;
 
 #[cfg(not(feature = "kubernetes"))]
 pub use object::CaipeSupervisor;
@@ -89,6 +91,9 @@ pub struct CaipeSupervisorSpec {
     #[schemars(length(max = 128))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub agents: Option<Vec<Agent>>,
+    /// The self-service workflows, whose tasks run in order without the model choosing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workflows: Option<Workflows>,
     /// The knowledge base. Not supported by this version: the API server refuses it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]

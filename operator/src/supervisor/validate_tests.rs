@@ -80,6 +80,12 @@ fn what_is_not_there_is_named() {
             ],
         ),
         (
+            "workflows: { configMapRef: { name: flows, key: tasks } }".to_owned(),
+            &[
+                "spec.workflows.configMapRef: there is no key `tasks` in ConfigMap `flows`: create it, or correct the name",
+            ],
+        ),
+        (
             "agents: [{ name: own, identity: { configMapRef: { name: gone } } }]".to_owned(),
             &[
                 "spec.agents[own].identity.configMapRef: there is no key `description` in ConfigMap `gone`: create it, or correct the name",
@@ -117,6 +123,13 @@ fn what_is_there_is_taken() {
     let spec = "agents: [{ name: own, identity: { configMapRef: { name: id } }, secretRef: { name: not-there-yet } }]
 model: { provider: scripted, script: { configMapRef: { name: s, key: turns } } }";
     assert_eq!(faults(spec, &references), Vec::<String>::new());
+}
+
+#[test]
+fn the_config_map_of_workflows_is_read_and_watched() {
+    let resource = resource("workflows: { configMapRef: { name: flows, key: tasks } }");
+    let names = crate::references::referenced(&resource);
+    assert!(names.config_maps.contains("flows"), "{names:?}");
 }
 
 #[test]

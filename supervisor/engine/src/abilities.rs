@@ -1,10 +1,12 @@
 //! What an agent may do in a run, and the limits of the run.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
 use crate::names::AgentName;
+use crate::workflow::Workflow;
 
 /// What an agent may do. Names only: the edge sends descriptions and schemas to the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -18,6 +20,10 @@ pub struct Abilities {
     pub answer: AnswerMode,
     /// Whether the agent may ask the user with a form.
     pub forms: bool,
+    /// The self-service workflows that the agent may start. Not stored: a run that continues gets them again, and one under
+    /// way keeps its own copy of its workflow.
+    #[serde(skip)]
+    pub workflows: Arc<Vec<Workflow>>,
     pub limits: Limits,
 }
 

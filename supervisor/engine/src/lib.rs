@@ -14,6 +14,7 @@ mod plan_step;
 mod state;
 mod text;
 mod tools;
+mod workflow;
 
 pub use abilities::{Abilities, AnswerMode, Limits};
 pub use decide::decide;
@@ -35,4 +36,5 @@ pub use state::{
 };
 pub use text::AnswerText;
 pub use tools::glob::name_matches;
-pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, builtin_tools};
+pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools};
+pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};

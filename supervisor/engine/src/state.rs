@@ -12,6 +12,7 @@ use crate::form::{Answered, Form};
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::text::AnswerText;
+use crate::workflow::Workflow;
 
 /// The state of one agent's conversation and of its run.
 ///
@@ -157,6 +158,9 @@ pub struct PendingCall {
     /// The answer that was passed to the agent that asked, until the agent has taken it. After a crash it is passed on again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answered: Option<Box<Answered>>,
+    /// The call whose workflow this call is a step of. The model knows nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step_of: Option<CallId>,
 }
 
 impl PendingCall {
@@ -167,7 +171,7 @@ impl PendingCall {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum CallKind {
     Tool,
@@ -176,6 +180,10 @@ pub enum CallKind {
     },
     /// A person fills in a form.
     Ask,
+    /// A self-service workflow, as it was when the call began.
+    Workflow {
+        workflow: Box<Workflow>,
+    },
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -196,6 +204,13 @@ pub enum CallStatus {
     /// An in-process agent works on the task; `frame` is its state as last saved.
     Nested {
         frame: Box<RunState>,
+    },
+    /// The call of a step of the workflow is open.
+    Steps {
+        /// The index of the step.
+        step: usize,
+        /// The paths of the virtual files that the steps have written.
+        files: Vec<String>,
     },
     /// A person must answer first.
     Waiting {

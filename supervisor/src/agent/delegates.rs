@@ -41,6 +41,13 @@ pub struct BackendLease {
     _active: TaskTrackerToken,
 }
 
+impl BackendLease {
+    /// A lease of a backend that no migration replaces.
+    pub(super) fn uncounted(backend: Arc<dyn AgentBackend>) -> Self {
+        Self { backend, _active: TaskTracker::new().token() }
+    }
+}
+
 /// What a model reads about each agent that it can ask. A migration does not change it.
 pub type Listing = BTreeMap<AgentName, ListingEntry>;
 
@@ -77,7 +84,7 @@ impl Delegates {
             let previous = snapshot.previous.get(agent);
             if let Some(previous) = previous.filter(|previous| Some(previous.placement) == stopped) {
                 let backend = previous.backend.clone();
-                return Some(BackendLease { backend, _active: TaskTracker::new().token() });
+                return Some(BackendLease::uncounted(backend));
             }
             let (backend, active) = snapshot.current.get(agent)?;
             let lease = BackendLease { backend: backend.clone(), _active: active.token() };

@@ -5,6 +5,7 @@ mod changes;
 mod delegates;
 mod preamble;
 mod prompt;
+mod self_service;
 
 use std::fmt;
 use std::sync::Arc;
@@ -13,7 +14,9 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
-use caipe_engine::{Abilities, AgentName, AnswerMode, Limits, Resume, RunState, builtin_tools};
+use caipe_engine::{
+    Abilities, AgentName, AnswerMode, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
+};
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
@@ -26,6 +29,7 @@ pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, Pr
 pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
 use prompt::{supervisor_prompt, worker_prompt};
+pub use self_service::SelfService;
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -64,6 +68,8 @@ pub enum Role {
         spec: Arc<RenderedSpec>,
         /// The agents that it can ask.
         delegates: Arc<Delegates>,
+        /// Its workflows.
+        self_service: SelfService,
     },
     /// It works for the supervisor.
     Worker,
@@ -115,6 +121,7 @@ impl Agent {
                 Role::Worker => AnswerMode::Plain,
             },
             forms: true,
+            workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
             limits: self.limits.clone(),
         }
     }
@@ -164,7 +171,15 @@ impl Agent {
 
     /// The backend for a delegation to another agent.
     pub fn lease(&self, agent: &AgentName, resume: Option<&Resume>) -> Option<BackendLease> {
-        self.delegates()?.lease(agent, resume)
+        match &self.role {
+            Role::Supervisor { self_service: SelfService { user_input: Some(backend), .. }, .. }
+                if agent.as_str() == USER_INPUT_AGENT =>
+            {
+                Some(BackendLease::uncounted(backend.clone()))
+            }
+            Role::Supervisor { delegates, .. } => delegates.lease(agent, resume),
+            Role::Worker => None,
+        }
     }
 
     /// Changes of what it may do, from now on.
@@ -178,6 +193,14 @@ impl Agent {
 
     fn listing(&self) -> Arc<Listing> {
         self.delegates().map(Delegates::listing).unwrap_or_default()
+    }
+
+    /// Its self-service workflows, if it is a supervisor.
+    pub fn self_service(&self) -> Option<&SelfService> {
+        match &self.role {
+            Role::Supervisor { self_service, .. } => Some(self_service),
+            Role::Worker => None,
+        }
     }
 
     fn delegates(&self) -> Option<&Delegates> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use caipe_a2a::client::CardCache;
 use caipe_crds::rendered;
-use caipe_engine::{AgentName, Limits};
+use caipe_engine::{AgentName, Limits, USER_INPUT_AGENT};
 use caipe_model::ChatModel;
 use futures::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};
@@ -18,7 +18,7 @@ use super::instance_spec::{InstanceSpec, PlacementSettings};
 use super::mcp_servers::server_specs;
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
-use crate::agent::{Agent, Delegates, PreambleCache, Role};
+use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService};
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 use crate::mcp::Toolbox;
@@ -28,6 +28,11 @@ use crate::tools::A2aTools;
 
 /// The name of the supervisor in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
+
+/// The prompt of the agent for the steps of workflows that ask the user.
+const USER_INPUT_PROMPT: &str = "You ask the user for what a workflow needs. Ask with request_user_input, with one form \
+    for all that the task names, and invent no value. Write what the task says into virtual files, exactly as the user gave \
+    it. Then answer with the values, and with nothing else.";
 
 /// Agents that are probed at a time: those where connections hang must not delay the others.
 const CONCURRENT_PROBES: usize = 64;
@@ -71,17 +76,42 @@ impl InstanceBuilder<'_> {
     /// The agent that the user talks to.
     pub(super) fn supervisor(&self, delegates: Arc<Delegates>, toolbox: Arc<Toolbox>) -> Agent {
         let spec = &self.settings.spec;
+        let self_service = SelfService {
+            user_input: Some(Arc::new(InProcessBackend(self.user_input(toolbox.clone()).into()))),
+            ..SelfService::new(spec, &self.settings.env)
+        };
+        for fault in &self_service.faults {
+            tracing::warn!("a self-service workflow is left out: {fault}");
+        }
         Agent {
             name: AgentName::new(SUPERVISOR),
             title: spec.supervisor.name.clone(),
             description: spec.supervisor.description.clone(),
             prompt: String::new(),
-            role: Role::Supervisor { spec: spec.clone().into(), delegates },
+            role: Role::Supervisor { spec: spec.clone().into(), delegates, self_service },
             model: self.shared_model.clone(),
             toolbox,
             a2a: self.a2a(),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
+            require_approval: Vec::new(),
+            preambles: PreambleCache::default(),
+        }
+    }
+
+    /// The agent for the steps of workflows that ask the user. It has no tools but the built-in ones.
+    fn user_input(&self, toolbox: Arc<Toolbox>) -> Agent {
+        Agent {
+            name: AgentName::new(USER_INPUT_AGENT),
+            title: "User input".to_owned(),
+            description: String::new(),
+            prompt: USER_INPUT_PROMPT.to_owned(),
+            role: Role::Worker,
+            model: self.shared_model.clone(),
+            toolbox,
+            a2a: None,
+            streaming: self.settings.spec.streaming,
+            limits: limits(&self.settings.spec.limits),
             require_approval: Vec::new(),
             preambles: PreambleCache::default(),
         }

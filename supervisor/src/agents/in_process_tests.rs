@@ -43,6 +43,7 @@ fn waiting(forms: Vec<Form>) -> RunState {
             kind: CallKind::Tool,
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
             answered: None,
+            step_of: None,
         })
         .collect();
     frame.identify_questions();

@@ -6,6 +6,7 @@ use caipe_crds::RenderedSpec;
 
 use super::args::Check;
 use super::print;
+use crate::agent::SelfService;
 use crate::agents::{missing_variables, unusable_models};
 use crate::config::{ConfigError, Settings, environment};
 use crate::remote::UNGUARDED;
@@ -43,6 +44,9 @@ fn for_this_machine(check: &Check) -> Result<Checked, ConfigError> {
     let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
     warnings.extend(unusable_models(&settings));
     warnings.extend(missing_variables(&settings));
+    let self_service = SelfService::new(&settings.spec, &settings.env);
+    let left_out = |fault| format!("a self-service workflow is left out: {fault}");
+    warnings.extend(self_service.faults.into_iter().map(left_out));
     Ok(Checked { warnings, spec: settings.spec })
 }
 

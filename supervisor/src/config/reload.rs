@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
-use super::{ConfigError, Environment, Scripts, Settings};
+use super::{ConfigError, Environment, Scripts, Settings, task_config};
 
 /// Rereads settings. The environment stays the one of the start.
 #[derive(Debug, Clone)]
@@ -21,9 +21,10 @@ impl Reload {
         Self { file: file.to_owned(), env, listen, scripts: Scripts::default() }
     }
 
-    /// The file and the scripts that it last named, whether it was accepted or not.
+    /// The file, that of the workflows, and the scripts that it last named, whether it was accepted or not.
     pub fn files(&self) -> Vec<PathBuf> {
-        std::iter::once(self.file.clone()).chain(self.scripts.files()).collect()
+        let task_config = task_config::file(&self.env);
+        std::iter::once(self.file.clone()).chain(task_config).chain(self.scripts.files()).collect()
     }
 
     /// Reads the settings that follow these; `None` if they are the same. Unless the spec is rendered, each new content

@@ -1,4 +1,4 @@
-//! `/`, the cards, `/health`, `/ready`, `/tools`, `/internal/status`.
+//! `/`, the cards, `/health`, `/ready`, `/tools`, `/workflows`, `/internal/status`.
 
 use std::sync::Arc;
 
@@ -45,6 +45,7 @@ pub fn router(state: AppState) -> Router {
         .route("/health", get(|| async { Json(json!({"status": "ok"})) }))
         .route("/ready", get(status::ready))
         .route("/tools", get(status::tools))
+        .route("/workflows", get(status::workflows))
         .route("/internal/status", get(status::internal))
         .with_state(About {
             registry: state.registry,

@@ -1,4 +1,4 @@
-//! `/ready`, `/tools`, `/internal/status`: the status of the agents.
+//! `/ready`, `/tools`, `/workflows`, `/internal/status`: the status of the agents.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +14,7 @@ use caipe_store::Store;
 use serde_json::{Map, Value, json};
 
 use super::listen;
+use crate::agent::SelfService;
 use crate::agents::AgentRegistry;
 use crate::run::{RunError, Runs};
 
@@ -58,6 +59,13 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
     Json(json!({ "tools": tools, "faults": faults }))
 }
 
+/// The self-service workflows that the supervisor can start, without the prompts of their tasks, and the reason for each one that
+/// is left out.
+pub(super) async fn workflows(State(about): State<About>) -> Json<Value> {
+    let supervisor = about.registry.supervisor();
+    Json(supervisor.self_service().map_or_else(|| SelfService::default().listing(), SelfService::listing))
+}
+
 /// The current specification, and the health and placement of each agent. The work of a single agent is its own runs, because
 /// nothing in this process delegates to it. A question that waits for a person counts as work: the answer goes to this
 /// replica.
@@ -87,6 +95,9 @@ fn warnings(about: &About) -> Vec<String> {
         warnings.push("conversations are in memory and are lost when the process ends".to_owned());
     }
     warnings.extend(listen::few_connections());
+    let supervisor = about.registry.supervisor();
+    let left_out = supervisor.self_service().map(|it| it.faults.as_slice()).unwrap_or_default();
+    warnings.extend(left_out.iter().map(|fault| format!("a self-service workflow is left out: {fault}")));
     let usable = about.registry.status().agents.into_iter().filter(|agent| agent.phase == AgentPhase::Ready);
     for agent in usable {
         warnings.extend(agent.faults.iter().map(|fault| format!("agent {}: {fault}", agent.name)));

@@ -25,7 +25,7 @@ const MAX_IGNORED_LINES: usize = 20;
 
 /// Names of built-in tools and of structured answers, compared without case. A server's tool of such a name is prefixed with the
 /// name of its server.
-const RESERVED: [&str; 16] = [
+const RESERVED: [&str; 19] = [
     "write_todos",
     "task",
     "ls",
@@ -42,6 +42,9 @@ const RESERVED: [&str; 16] = [
     "PlatformEngineerResponse",
     caipe_engine::ASK_TOOL,
     caipe_engine::REQUEST_INPUT_TOOL,
+    "list_self_service_workflows",
+    "invoke_self_service_task",
+    "get_workflow_definition",
 ];
 
 /// A snapshot of the offered tools and of the servers.

@@ -38,6 +38,7 @@ fn state(phase: &Phase) -> RunState {
             kind: CallKind::Ask,
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
             answered: None,
+            step_of: None,
         });
         state.phase = Phase::Waiting;
     }

@@ -101,7 +101,7 @@ impl Killer {
             self.dead.cancel();
         }
         if self.dead.is_cancelled() {
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }
@@ -350,8 +350,8 @@ fn run(servers: &Runtime, death: (Point, Point)) -> Outcome {
         artifact.name.as_deref().is_some_and(|name| name.starts_with("execution_plan"))
     };
     let plan = task.artifacts.iter().rfind(is_plan).and_then(|plan| plan.parts.last()?.as_data().cloned());
-    let step = |step: &Value| (step["title"].clone(), step["status"].clone());
-    let plan = plan.unwrap_or_default()["steps"].as_array().into_iter().flatten().map(step).collect();
+    let shown = |step: &Value| (step["title"].clone(), step["status"].clone());
+    let plan = plan.unwrap_or_default()["steps"].as_array().into_iter().flatten().map(shown).collect();
     let made = tools.calls();
     let count = |argument: &str, value: Value| made.iter().filter(|call| call[argument] == value).count();
     let texts = |text: &str| count("text", json!(text));

@@ -15,7 +15,7 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
-use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role};
+use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService};
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
@@ -86,7 +86,11 @@ impl TestSetup {
         };
         let delegates: Delegates = agents.into_iter().map(delegate).collect();
         let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-        let role = Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates) };
+        let role = Role::Supervisor {
+            spec: Arc::new(spec),
+            delegates: Arc::new(delegates),
+            self_service: SelfService::default(),
+        };
         self.agent("supervisor", role, Vec::new(), Vec::new())
     }
 

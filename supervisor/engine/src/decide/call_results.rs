@@ -97,6 +97,7 @@ pub(super) fn resume_point(status: &CallStatus) -> Option<ResumePoint> {
 pub(super) fn conclude_round(state: &mut RunState) {
     let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
         .into_iter()
+        .filter(|call| call.step_of.is_none())
         .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
         .collect();
     if !results.is_empty() {

@@ -8,10 +8,11 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::{call_results, model_request, route};
+use super::{call_results, model_request, route, workflow};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
+    workflow::begin_ready(state, out);
     for call in state.calls.iter().filter(|call| matches!(call.status, CallStatus::Ready)) {
         if let CallKind::Delegation { agent } = &call.kind {
             state.plan.delegate(&call.id, agent, route::prompt(call.arguments()));
@@ -74,6 +75,12 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, 
 
 /// Continues once no call is open: asks the model, or waits for a person.
 pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
+    workflow::advance(state, out);
+    if state.calls.iter().any(|call| matches!(call.status, CallStatus::Ready)) {
+        start_ready(state, out);
+    } else {
+        emit_plan(state, PlanCause::Progress, out);
+    }
     if state.calls.iter().any(|call| call.status.is_open()) {
         return;
     }

@@ -6,7 +6,7 @@ use crate::event::Outcome;
 use crate::state::{PendingCall, Phase, RunState};
 
 use super::finish::{self, Cause};
-use super::{call_results, calls, model_request};
+use super::{call_results, calls, model_request, workflow};
 
 const TIME_IS_UP: &str = "the time for this request is up";
 
@@ -34,6 +34,7 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
 fn stop_calls(state: &mut RunState, out: &mut Effects) {
     let why = |call: &PendingCall| format!("Tool '{}' did not complete ({TIME_IS_UP}).", call.name);
     call_results::cancel(state, |call| call.status.is_open(), why, out);
+    workflow::advance(state, out);
     if state.calls.iter().any(|call| call.status.question().is_some()) {
         return calls::suspend(state, out);
     }

@@ -11,7 +11,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RemotePlace, RunState};
 
-use super::{call_results, calls};
+use super::{call_results, calls, workflow};
 
 /// Applies an update of a delegation that is under way.
 pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out: &mut Effects) {
@@ -116,6 +116,7 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
     if end == CallEnd::Completed && !text.trim().is_empty() {
         state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });
     }
+    let result = if end == CallEnd::Completed { workflow::take_files(state, id).and(result) } else { result };
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
         call_results::emit_end(call, end, &text, out);
         call_results::close(call, result, chars);

@@ -156,6 +156,9 @@ fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -
     if matches!(call.kind, CallKind::Delegation { .. }) {
         call.kind = CallKind::Delegation { agent: route::delegate(abilities, call.arguments())? };
     }
+    if matches!(call.kind, CallKind::Workflow { .. }) {
+        call.kind = route::workflow(abilities, call.arguments())?;
+    }
     Ok(())
 }
 

@@ -8,13 +8,17 @@ use crate::abilities::Abilities;
 use crate::conversation;
 use crate::effects::Effects;
 use crate::plan::Plan;
-use crate::state::{CallKind, Counters, Guards, PendingCall, Phase, RunState};
+use crate::state::{CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RunState};
 use crate::text::AnswerText;
 
 use super::{call_results, model_request};
 
 /// The result of a form that the user did not submit.
 const UNANSWERED: &str = "The form was not submitted: the user went on with the next message instead.";
+
+/// The result of a workflow whose question the user did not answer.
+const ABANDONED: &str =
+    "The workflow stopped: the user went on with the next message instead of answering its question.";
 
 /// The result of a call that the user did not approve.
 const UNAPPROVED: &str = "Not run: the user did not approve it and went on with the next message instead.";
@@ -48,6 +52,7 @@ fn unanswered(call: &PendingCall) -> &'static str {
     match call.kind {
         CallKind::Ask => UNANSWERED,
         CallKind::Delegation { .. } if call.status.is_started() => UNANSWERED,
+        CallKind::Workflow { .. } if matches!(call.status, CallStatus::Steps { .. }) => ABANDONED,
         _ => UNAPPROVED,
     }
 }

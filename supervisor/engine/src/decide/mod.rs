@@ -14,6 +14,7 @@ mod model_request;
 mod recover;
 mod route;
 mod turn_calls;
+mod workflow;
 
 use crate::effects::Effects;
 use crate::io::{Effect, Input};

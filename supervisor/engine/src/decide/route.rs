@@ -7,6 +7,7 @@ use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, Form, REQUEST_INPUT_TOOL};
 use crate::names::AgentName;
 use crate::state::CallKind;
+use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
     ApprovalPattern, EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
     offers_files,
@@ -26,6 +27,8 @@ pub(super) enum Route {
     Todos(Map<String, Value>),
     /// The engine runs the call on the virtual files.
     Files(Map<String, Value>),
+    /// The engine answers the call from the definitions of the workflows.
+    Workflows(Map<String, Value>),
     /// The edge, an agent or a person answers the call, once a person has answered the question, if there is one.
     Start { kind: CallKind, arguments: Map<String, Value>, question: Option<Box<Form>> },
     /// The call is rejected with this message to the model.
@@ -44,6 +47,11 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             let kind = CallKind::Delegation { agent: delegate(abilities, &arguments)? };
             start(abilities, name, kind, arguments)
         }
+        INVOKE_TOOL if !abilities.workflows.is_empty() => {
+            let kind = workflow(abilities, &arguments)?;
+            start(abilities, name, kind, arguments)
+        }
+        _ if reads_workflows(abilities, name) => Route::Workflows(arguments),
         ASK_TOOL | REQUEST_INPUT_TOOL if abilities.forms => Route::Start {
             kind: CallKind::Ask,
             question: Some(form_tool::form(name, &arguments)?.into()),
@@ -58,10 +66,20 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {
+    let question = approval(abilities, name, &Value::Object(arguments.clone())).map(Box::new);
+    Route::Start { kind, arguments, question }
+}
+
+/// The question whether a call may run, if the call needs approval.
+pub(super) fn approval(abilities: &Abilities, name: &str, arguments: &Value) -> Option<Form> {
     let needs_approval =
         abilities.require_approval.iter().any(|pattern| ApprovalPattern::new(pattern).covers(name));
-    let question = needs_approval.then(|| Form::approval(name, Value::Object(arguments.clone())).into());
-    Route::Start { kind, arguments, question }
+    needs_approval.then(|| Form::approval(name, arguments.clone()))
+}
+
+/// Whether a call only reads the definitions of the workflows.
+fn reads_workflows(abilities: &Abilities, name: &str) -> bool {
+    !abilities.workflows.is_empty() && [LIST_TOOL, DEFINITION_TOOL].contains(&name)
 }
 
 /// Whether a call is the final answer.
@@ -73,6 +91,7 @@ pub(super) fn responds(abilities: &Abilities, name: &str) -> bool {
 pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
     responds(abilities, name)
         || name == TODO_TOOL
+        || reads_workflows(abilities, name)
         || (FILE_TOOLS.contains(&name) && !abilities.tools.contains(name) && offers_files(abilities))
 }
 
@@ -106,6 +125,19 @@ pub(super) fn delegate(abilities: &Abilities, arguments: &Map<String, Value>) ->
         return Err("failed to hand over the task: give \"description\", what the agent shall do.".to_owned());
     }
     Ok(agent)
+}
+
+/// The workflow that a call starts. The error is for the model.
+pub(super) fn workflow(abilities: &Abilities, arguments: &Map<String, Value>) -> Result<CallKind, String> {
+    let workflow = workflow_tools::named(abilities, arguments)?;
+    match workflow.agents().find(|agent| !abilities.agents.contains(agent)) {
+        Some(missing) => Err(format!(
+            "failed to start the workflow {:?}: it needs the agent {missing}, which is not enabled. There are: {}.",
+            workflow.name,
+            listed(abilities.agents.iter().map(AgentName::as_str))
+        )),
+        None => Ok(CallKind::Workflow { workflow: workflow.clone().into() }),
+    }
 }
 
 /// The prompt of a delegation.

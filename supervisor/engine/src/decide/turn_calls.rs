@@ -10,7 +10,7 @@ use crate::form::Form;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
-use crate::tools::{TODO_TOOL, run_file_tool, todos};
+use crate::tools::{TODO_TOOL, run_file_tool, todos, workflow_tools};
 
 use super::call_results;
 use super::route::{self, Route};
@@ -97,17 +97,31 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
         }
         Route::Todos(arguments) => closed(request, write_todos(state, &arguments, out)),
         Route::Files(arguments) => {
-            count(state, &request.name);
-            out.emit(EventKind::ToolStarted { call: request.id.clone(), tool: request.name.clone() });
             let result = run_file_tool(state, &request.name, &arguments);
-            let mut call = pending(request, CallKind::Tool, Map::new(), None);
-            call_results::finish_call(&mut call, result, state.abilities.limits.tool_output_chars, out);
-            call
+            answered_at_once(state, request, result, out)
+        }
+        Route::Workflows(arguments) => {
+            let result = workflow_tools::answer(&state.abilities, &request.name, &arguments);
+            answered_at_once(state, request, result, out)
         }
         // A second answer of the same turn: the first one counts.
         Route::Respond => closed(request, Err("Not taken: the answer was given already.".to_owned())),
         Route::Refuse(error) => closed(request, Err(error)),
     }
+}
+
+/// A tool call that the engine has run, with its events.
+fn answered_at_once(
+    state: &mut RunState,
+    request: &ToolCall,
+    result: Result<String, String>,
+    out: &mut Effects,
+) -> PendingCall {
+    count(state, &request.name);
+    out.emit(EventKind::ToolStarted { call: request.id.clone(), tool: request.name.clone() });
+    let mut call = pending(request, CallKind::Tool, Map::new(), None);
+    call_results::finish_call(&mut call, result, state.abilities.limits.tool_output_chars, out);
+    call
 }
 
 fn write_todos(
@@ -151,6 +165,7 @@ fn pending(
         kind,
         status: question.map_or(CallStatus::Ready, waiting),
         answered: None,
+        step_of: None,
     }
 }
 

@@ -101,7 +101,7 @@ pub(super) fn step_id(agent: &str, title: &str) -> String {
 }
 
 /// A name in title case: a letter that does not follow a letter is a capital, the others are small.
-fn display_name(name: &str) -> String {
+pub(super) fn display_name(name: &str) -> String {
     let mut shown = String::with_capacity(name.len());
     let mut after_letter = false;
     for c in name.chars() {

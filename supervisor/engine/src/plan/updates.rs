@@ -5,9 +5,10 @@ use caipe_model::truncated;
 use crate::event::EventKind;
 use crate::names::{AgentName, CallId};
 
-use super::steps::NOBODY;
+use super::steps::{NOBODY, display_name};
 use super::{Plan, PlanTask, Todo};
 use crate::plan_step::{PlanCause, StepStatus};
+use crate::workflow::{Workflow, WorkflowStep};
 
 /// Most characters of a task's description that its step shows.
 const TITLE_CHARS: usize = 120;
@@ -17,8 +18,38 @@ impl Plan {
     pub(crate) fn write(&mut self, mut todos: Vec<Todo>) -> Vec<EventKind> {
         todos.sort_by_key(|todo| todo.id.parse::<u64>().unwrap_or(u64::MAX));
         let changes = todos.iter().filter_map(|todo| self.change(todo)).collect();
+        // The steps of workflows stay in a plan that the model rewrites.
+        let steps = self.todos.drain(..).filter(|todo| todo.id.starts_with(WORKFLOW_ID));
+        let steps: Vec<Todo> =
+            steps.filter(|step| todos.iter().all(|todo| todo.content != step.content)).collect();
+        todos.extend(steps);
         self.todos = todos;
         changes
+    }
+
+    /// Adds the steps of a workflow to the plan.
+    pub(crate) fn begin_workflow(&mut self, call: &str, workflow: &Workflow) {
+        let todo = |(at, step): (usize, &WorkflowStep)| Todo {
+            id: workflow_step_id(call, at),
+            content: format!("[{}] {}", display_name(step.agent.as_str()), step.title),
+            status: StepStatus::Pending,
+        };
+        self.todos.extend(workflow.steps.iter().enumerate().map(todo));
+    }
+
+    /// Sets the status of a workflow's step. Returns the event of its begin or end.
+    pub(crate) fn set_workflow_step(
+        &mut self,
+        call: &str,
+        at: usize,
+        status: StepStatus,
+    ) -> Option<EventKind> {
+        let id = workflow_step_id(call, at);
+        let known = self.todos.iter().position(|todo| todo.id == id)?;
+        let todo = Todo { status, ..self.todos.get(known)?.clone() };
+        let change = self.change(&todo);
+        self.todos[known] = todo;
+        change
     }
 
     pub(crate) fn delegate(&mut self, call: &CallId, agent: &AgentName, description: &str) {
@@ -96,6 +127,13 @@ impl Plan {
             StepStatus::Pending | StepStatus::Failed => None,
         }
     }
+}
+
+/// The begin of the ids of the steps of workflows.
+const WORKFLOW_ID: &str = "workflow/";
+
+fn workflow_step_id(call: &str, at: usize) -> String {
+    format!("{WORKFLOW_ID}{call}/{at}")
 }
 
 /// A name by which a step and a task of the same agent are matched.

@@ -178,6 +178,12 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileR
     }
 }
 
+/// Stores a virtual file of the conversation within the limits.
+pub(crate) fn store_file(state: &mut RunState, path: String, content: String) -> FileResult {
+    let most = state.abilities.limits.files;
+    store(Arc::make_mut(&mut state.files), path, content, most)
+}
+
 /// Stores a file within the limits.
 fn store(files: &mut Files, path: String, content: String, most: usize) -> FileResult {
     if path == "/" {

@@ -8,11 +8,13 @@ pub(crate) mod glob;
 pub(crate) mod response;
 mod specs;
 pub(crate) mod todos;
+pub(crate) mod workflow_tools;
 
 pub use approval::ApprovalPattern;
-pub(crate) use files::run_file_tool;
+pub(crate) use files::{run_file_tool, store_file};
 pub use specs::builtin_tools;
 pub(crate) use specs::offers_files;
+pub use workflow_tools::WORKFLOW_TOOLS;
 
 /// The tool by which a model gives its final answer; `ResponseFormat` is its other name.
 pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
 
-use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL};
+use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, workflow_tools};
 
 /// The built-in tools that an agent's abilities allow, in a stable order.
 ///
@@ -17,6 +17,7 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     if !abilities.agents.is_empty() {
         specs.push(task());
     }
+    specs.extend(workflow_tools::specs(abilities));
     if offers_files(abilities) {
         specs.extend(files());
     }

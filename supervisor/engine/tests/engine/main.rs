@@ -11,3 +11,4 @@ mod properties;
 mod recover;
 mod sim;
 mod tools;
+mod workflows;

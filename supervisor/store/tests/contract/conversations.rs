@@ -61,6 +61,7 @@ pub(crate) async fn nested_runs_come_back_and_go(store: &dyn Store) {
         kind: CallKind::Delegation { agent: "jira".to_owned().into() },
         status: CallStatus::Nested { frame: Box::new(frame) },
         answered: None,
+        step_of: None,
     };
     let mut outer = state("outer");
     // Models choose the ids of calls.
@@ -117,6 +118,7 @@ pub(crate) async fn deep_values_come_back(store: &dyn Store) {
         kind: CallKind::Tool,
         status,
         answered: None,
+        step_of: None,
     };
     let mut inner = state("inner");
     inner.calls.push(call(deep, CallStatus::Running));

@@ -5,3 +5,4 @@ mod delegate;
 mod scenarios;
 mod wire;
 mod worker;
+mod workflows;

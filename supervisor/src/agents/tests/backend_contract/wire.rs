@@ -64,6 +64,19 @@ async fn read(log: &Arc<TaskLog>, last: impl Fn(&Value) -> bool) -> Vec<Value> {
     events
 }
 
+/// What the log tells from a number on, to its end.
+pub(super) async fn read_after(log: &Arc<TaskLog>, after: u64) -> Vec<Value> {
+    let mut cursor = log.cursor(after);
+    let mut events = Vec::new();
+    let all = async {
+        while let Some(logged) = cursor.next().await {
+            events.push(serde_json::to_value(logged.event()).unwrap());
+        }
+    };
+    tokio::time::timeout(PATIENCE, all).await.expect("the log goes on");
+    events
+}
+
 /// The wire events of an answer to `text`.
 async fn events(worker: &Worker, text: &str) -> Vec<Value> {
     let (log, _) = runs(worker, Arc::default()).send(Message::user("m", text)).await.unwrap();
@@ -75,10 +88,10 @@ async fn events(worker: &Worker, text: &str) -> Vec<Value> {
 
 /// Ids by the order in which they appear; times by nothing.
 #[derive(Default)]
-struct Names(BTreeMap<String, usize>);
+pub(super) struct Names(BTreeMap<String, usize>);
 
 impl Names {
-    fn mask(&mut self, value: Value) -> Value {
+    pub(super) fn mask(&mut self, value: Value) -> Value {
         match value {
             Value::Object(object) => Value::Object(
                 object

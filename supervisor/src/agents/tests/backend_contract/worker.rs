@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role};
+use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService};
 use crate::agents::InProcessBackend;
 use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
@@ -62,9 +62,19 @@ impl Worker {
     /// The agent `helper` of this script, which must have its `echo*` calls approved if `approval` says so, and which
     /// can ask the agent `deeper`.
     pub(super) async fn start(place: Placement, script: &str, approval: bool) -> Self {
+        Self::start_with(place, script, approval, mcp::Options::default()).await
+    }
+
+    /// The same with a tool server of these options, whose `note` calls need approval too.
+    pub(super) async fn start_with(
+        place: Placement,
+        script: &str,
+        approval: bool,
+        options: mcp::Options,
+    ) -> Self {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let (tools, url) = listener().await;
-        let mut servers = vec![spawn(async move { drop(mcp::serve(tools, mcp::Options::default()).await) })];
+        let mut servers = vec![spawn(async move { drop(mcp::serve(tools, options).await) })];
         let agent = helper(script, &format!("{url}/mcp"), approval);
         if place == Placement::InProcess {
             return Self { backend: Arc::new(InProcessBackend(agent)), remote: None, _servers: servers };
@@ -97,7 +107,7 @@ impl Worker {
 
 fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
     let servers = |name: &str| vec![ServerSpec::new(name, Transport::http(tools))];
-    let approval = if approval { vec!["echo*".to_owned()] } else { Vec::new() };
+    let approval = if approval { vec!["echo*".to_owned(), "note".to_owned()] } else { Vec::new() };
     let deeper = agent("deeper", script, Role::Worker, servers("deep-tools"), Vec::new());
     let delegate = Delegate {
         backend: Arc::new(InProcessBackend(Arc::new(deeper))),
@@ -114,7 +124,11 @@ fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
 /// The role of an agent that can ask one other.
 pub(super) fn supervisor(spec: caipe_crds::RenderedSpec, name: &str, delegate: Delegate) -> Role {
     let delegates: Delegates = [(AgentName::new(name), delegate)].into_iter().collect();
-    Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates) }
+    Role::Supervisor {
+        spec: Arc::new(spec),
+        delegates: Arc::new(delegates),
+        self_service: SelfService::default(),
+    }
 }
 
 /// An agent of this script.

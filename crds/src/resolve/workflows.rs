@@ -1,0 +1,184 @@
+//! The self-service workflows: of the resource, of a `ConfigMap` or of the file `task_config.yaml`.
+
+use std::collections::BTreeSet;
+
+use serde_json::{Map, Value};
+
+use crate::catalogue;
+use crate::fault::Fault;
+use crate::names::normal;
+use crate::rendered::RenderedAgent;
+use crate::resource::workflow::{Workflow, WorkflowTask};
+use crate::yaml::parse;
+
+use super::{Context, template};
+
+/// The agent of a task that asks the user, and the name that it has in older files of upstream.
+const USER_INPUT: [&str; 2] = ["user_input", "caipe"];
+
+/// The begin of the names of the variables that a workflow may use, so that none reads a credential into a prompt.
+pub const VARIABLES: &str = "WORKFLOW_";
+
+/// The limits of all workflows together; the schema has the same for the resource.
+const MOST_WORKFLOWS: usize = 50;
+const MOST_TASKS: usize = 20;
+const MOST_FIELDS: usize = 50;
+const MOST_BYTES: usize = 200_000;
+
+/// The workflows of the text of a `task_config.yaml`: `<name>: { tasks: [{ display_text, llm_prompt, subagent, form }] }`.
+///
+/// # Errors
+/// When the text is not in this format; says where.
+pub fn read_task_config(text: &str) -> Result<Vec<Workflow>, Fault> {
+    let Value::Object(named) = parse(text)? else {
+        let message = "must be an object with the tasks of each workflow by its name";
+        return Err(Fault::new("", message));
+    };
+    named.into_iter().map(|(name, value)| workflow(name, &value)).collect()
+}
+
+fn workflow(name: String, value: &Value) -> Result<Workflow, Fault> {
+    let tasks = value.get("tasks").and_then(Value::as_array).cloned();
+    let tasks = tasks.ok_or_else(|| Fault::new(&*name, "must have `tasks`, a list"))?;
+    let task = |(at, value)| {
+        let fault = |error: serde_json::Error| Fault::new(format!("{name}.tasks[{at}]"), error.to_string());
+        serde_json::from_value::<WorkflowTask>(in_camel_case(value)).map_err(fault)
+    };
+    let tasks = tasks.into_iter().enumerate().map(task).collect::<Result<_, _>>()?;
+    Ok(Workflow { name, tasks })
+}
+
+/// The value with keys such as `display_text` as `displayText`.
+fn in_camel_case(value: Value) -> Value {
+    match value {
+        Value::Object(object) => {
+            let renamed: Map<_, _> =
+                object.into_iter().map(|(key, value)| (camel_case(&key), in_camel_case(value))).collect();
+            Value::Object(renamed)
+        }
+        Value::Array(list) => Value::Array(list.into_iter().map(in_camel_case).collect()),
+        value => value,
+    }
+}
+
+fn camel_case(key: &str) -> String {
+    let mut parts = key.split('_');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |name, part| {
+        let mut letters = part.chars();
+        name + &letters
+            .next()
+            .map(|first| first.to_ascii_uppercase())
+            .into_iter()
+            .chain(letters)
+            .collect::<String>()
+    })
+}
+
+pub(super) fn workflows(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Vec<Workflow> {
+    let Some(declared) = cx.resource.spec.workflows.as_ref() else { return Vec::new() };
+    let (path, workflows) = match &declared.config_map_ref {
+        None => ("spec.workflows.inline", declared.inline.clone().unwrap_or_default()),
+        Some(reference) => {
+            let path = "spec.workflows.configMapRef";
+            let text = cx.config_map_key(path, &reference.name, &reference.key);
+            let read = text.map(read_task_config).transpose();
+            let read = read.map_err(|fault| Fault::new(path, fault.to_string()));
+            (path, cx.read(read).unwrap_or_default())
+        }
+    };
+    let mut workflows = workflows;
+    for task in workflows.iter_mut().flat_map(|workflow| &mut workflow.tasks) {
+        task.subagent = normal(&task.subagent);
+        if USER_INPUT.contains(&task.subagent.as_str()) {
+            USER_INPUT[0].clone_into(&mut task.subagent);
+        }
+    }
+    cx.faults.extend(faults(path, &workflows));
+    warn_of_agents(cx, path, &workflows, agents);
+    workflows
+}
+
+/// Every fault of the workflows, each with its place below `path`.
+fn faults(path: &str, workflows: &[Workflow]) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let mut names = BTreeSet::new();
+    let bytes = serde_json::to_string(workflows).map_or(usize::MAX, |text| text.len());
+    if workflows.len() > MOST_WORKFLOWS || bytes > MOST_BYTES {
+        let message = format!("give at most {MOST_WORKFLOWS} workflows of together {MOST_BYTES} bytes");
+        faults.push(Fault::new(path, message));
+    }
+    for workflow in workflows {
+        let path = format!("{path}[{}]", workflow.name);
+        if !names.insert(workflow.name.trim().to_lowercase()) {
+            faults.push(Fault::new(&*path, "another workflow has this name already: names must differ"));
+        }
+        if workflow.name.trim().is_empty() || workflow.name.chars().count() > 100 {
+            faults.push(Fault::new(&*path, "the name must have 1 to 100 characters"));
+        }
+        if workflow.tasks.is_empty() || workflow.tasks.len() > MOST_TASKS {
+            faults.push(Fault::new(&*path, format!("give 1 to {MOST_TASKS} tasks")));
+        }
+        for (at, task) in workflow.tasks.iter().enumerate() {
+            let path = format!("{path}.tasks[{at}]");
+            faults.extend(task_faults(task).into_iter().map(|message| Fault::new(&*path, message)));
+        }
+    }
+    faults
+}
+
+fn task_faults(task: &WorkflowTask) -> Vec<String> {
+    let asks = task.subagent == USER_INPUT[0];
+    let has_prompt = task.llm_prompt.as_ref().is_some_and(|prompt| !prompt.trim().is_empty());
+    let fields = task.form.as_ref().map(|form| form.fields.len());
+    let text = serde_json::to_string(task).unwrap_or_default();
+    let foreign: BTreeSet<&str> =
+        template::names(&text).into_iter().filter(|name| !name.starts_with(VARIABLES)).collect();
+    let mut messages = Vec::new();
+    let mut rule = |holds: bool, message: String| {
+        if !holds {
+            messages.push(message);
+        }
+    };
+    rule(!task.display_text.trim().is_empty(), "give displayText, the text in the plan".to_owned());
+    rule(!task.subagent.is_empty(), "give subagent, the name of the agent".to_owned());
+    rule(asks || fields.is_none(), "only a task of `user_input` has a form".to_owned());
+    rule(fields.is_some() || has_prompt, "give llmPrompt, what the agent shall do".to_owned());
+    rule(fields.is_none() || !has_prompt, "give llmPrompt or form, not both".to_owned());
+    rule(
+        fields.is_none_or(|fields| (1..=MOST_FIELDS).contains(&fields)),
+        format!("give the form 1 to {MOST_FIELDS} fields"),
+    );
+    rule(
+        foreign.is_empty(),
+        format!(
+            "only variables that begin with `{VARIABLES}` are read, so that no credential comes into a prompt; rename {}, \
+             or write `$${{` for a literal `${{`",
+            foreign.into_iter().collect::<Vec<_>>().join(", ")
+        ),
+    );
+    messages
+}
+
+/// Warns of agents that do not exist or are disabled. A workflow that needs one is refused when it is started.
+fn warn_of_agents(cx: &mut Context<'_>, path: &str, workflows: &[Workflow], agents: &[RenderedAgent]) {
+    for workflow in workflows {
+        for (at, task) in workflow.tasks.iter().enumerate() {
+            let name = task.subagent.as_str();
+            if name.is_empty() || name == USER_INPUT[0] || agents.iter().any(|agent| agent.name == name) {
+                continue;
+            }
+            let is_known = cx.resource.spec.agents().iter().any(|agent| normal(&agent.name) == name)
+                || catalogue::find(name).is_some();
+            let reason = if is_known { "is not enabled" } else { "does not exist" };
+            cx.warn(
+                format!("{path}[{}].tasks[{at}].subagent", workflow.name),
+                format!("the agent `{name}` {reason}: the workflow cannot run until it is enabled"),
+            );
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "workflows_tests.rs"]
+mod tests;
