@@ -25,6 +25,22 @@ const MOST_TASKS: usize = 20;
 const MOST_FIELDS: usize = 50;
 const MOST_BYTES: usize = 200_000;
 
+/// The keys of a task, of a form and of a field in a `task_config.yaml`.
+const TASK_KEYS: [&str; 4] = ["display_text", "subagent", "llm_prompt", "form"];
+const FORM_KEYS: [&str; 3] = ["title", "description", "fields"];
+const FIELD_KEYS: [&str; 10] = [
+    "field_name",
+    "field_label",
+    "field_description",
+    "field_type",
+    "field_values",
+    "placeholder",
+    "default_value",
+    "min",
+    "max",
+    "required",
+];
+
 /// The workflows of the text of a `task_config.yaml`: `<name>: { tasks: [{ display_text, llm_prompt, subagent, form }] }`.
 ///
 /// # Errors
@@ -38,23 +54,50 @@ pub fn read_task_config(text: &str) -> Result<Vec<Workflow>, Fault> {
 }
 
 fn workflow(name: String, value: &Value) -> Result<Workflow, Fault> {
+    if let Some(message) = unknown_key(value, &["tasks"]) {
+        return Err(Fault::new(&*name, message));
+    }
     let tasks = value.get("tasks").and_then(Value::as_array).cloned();
     let tasks = tasks.ok_or_else(|| Fault::new(&*name, "must have `tasks`, a list"))?;
     let task = |(at, value)| {
-        let fault = |error: serde_json::Error| Fault::new(format!("{name}.tasks[{at}]"), error.to_string());
-        serde_json::from_value::<WorkflowTask>(in_camel_case(value)).map_err(fault)
+        let path = format!("{name}.tasks[{at}]");
+        let value = in_camel_case(value);
+        match unknown_in_task(&value) {
+            Some(message) => Err(Fault::new(path, message)),
+            None => serde_json::from_value::<WorkflowTask>(value)
+                .map_err(|error| Fault::new(path, error.to_string())),
+        }
     };
     let tasks = tasks.into_iter().enumerate().map(task).collect::<Result<_, _>>()?;
     Ok(Workflow { name, tasks })
 }
 
-/// The value with keys such as `display_text` as `displayText`.
+/// Why a task has a key that means nothing, at any depth.
+fn unknown_in_task(task: &Value) -> Option<String> {
+    let form = task.get("form");
+    let fields = form.and_then(|form| form.get("fields")).and_then(Value::as_array);
+    let mut in_fields = fields.into_iter().flatten().filter_map(|field| unknown_key(field, &FIELD_KEYS));
+    let in_form = || form.and_then(|form| unknown_key(form, &FORM_KEYS));
+    unknown_key(task, &TASK_KEYS).or_else(in_form).or_else(|| in_fields.next())
+}
+
+fn unknown_key(value: &Value, known: &[&str]) -> Option<String> {
+    let is_known = |key: &&String| known.iter().any(|known| camel_case(known) == camel_case(key));
+    let unknown = value.as_object()?.keys().find(|key| !is_known(key))?;
+    Some(format!("the key `{unknown}` is not known; the keys are {}", known.join(", ")))
+}
+
+/// The value with keys such as `display_text` as `displayText`. A number or a truth value as default becomes a text.
 fn in_camel_case(value: Value) -> Value {
     match value {
         Value::Object(object) => {
-            let renamed: Map<_, _> =
-                object.into_iter().map(|(key, value)| (camel_case(&key), in_camel_case(value))).collect();
-            Value::Object(renamed)
+            let renamed = object.into_iter().map(|(key, value)| {
+                let (key, value) = (camel_case(&key), in_camel_case(value));
+                let is_scalar = key == "defaultValue" && (value.is_number() || value.is_boolean());
+                let value = if is_scalar { Value::String(value.to_string()) } else { value };
+                (key, value)
+            });
+            Value::Object(renamed.collect::<Map<_, _>>())
         }
         Value::Array(list) => Value::Array(list.into_iter().map(in_camel_case).collect()),
         value => value,

@@ -38,11 +38,31 @@ fn upstreams_format_is_read() {
 }
 
 #[test]
+fn a_default_may_be_a_number_or_a_truth_value() {
+    let text = "A: { tasks: [{ display_text: x, subagent: user_input, form: { title: t, fields: [\
+        { field_name: stars, field_type: number, default_value: 3, min: 1, max: 5 }, { field_name: open, defaultValue: true }] } }] }";
+    let workflows = read_task_config(text).unwrap();
+    let fields = &workflows[0].tasks[0].form.as_ref().unwrap().fields;
+    let defaults: Vec<_> = fields.iter().map(|field| field.default_value.as_deref()).collect();
+    assert_eq!(defaults, [Some("3"), Some("true")]);
+    assert_eq!((fields[0].min, fields[0].max), (Some(1), Some(5)));
+}
+
+#[test]
 fn faults_name_their_place() {
     for (text, expected) in [
         ("[]", "must be an object"),
         ("A: {}", "A: must have `tasks`"),
         ("A: { tasks: [{ display_text: x }] }", "A.tasks[0]: missing field `subagent`"),
+        ("A: { tasks: [], steps: [] }", "A: the key `steps` is not known; the keys are tasks"),
+        (
+            "A: { tasks: [{ display_text: x, subagent: jira, when: never }] }",
+            "A.tasks[0]: the key `when` is not known",
+        ),
+        (
+            "A: { tasks: [{ display_text: x, subagent: user_input, form: { title: t, fields: [{ field_name: f, kind: y }] } }] }",
+            "A.tasks[0]: the key `kind` is not known; the keys are field_name",
+        ),
         ("A: { tasks: [] }", "spec.workflows.inline[A]: give 1 to 20 tasks"),
         ("A: { tasks: [{ display_text: x, subagent: jira }] }", "inline[A].tasks[0]: give llmPrompt"),
         (

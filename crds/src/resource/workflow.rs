@@ -101,6 +101,14 @@ pub struct WorkflowField {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 1000))]
     pub default_value: Option<String>,
+    /// The least number, characters or choices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -1_000_000_000, max = 1_000_000_000))]
+    pub min: Option<i64>,
+    /// The greatest number, the most characters or choices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = -1_000_000_000, max = 1_000_000_000))]
+    pub max: Option<i64>,
     /// Whether the user must give a value. The default is true.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,

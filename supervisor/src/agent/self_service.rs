@@ -105,6 +105,11 @@ fn field(field: &WorkflowField) -> Value {
             value[key] = json!(text);
         }
     }
+    for (key, bound) in [("min", field.min), ("max", field.max)] {
+        if let Some(bound) = bound {
+            value[key] = json!(bound);
+        }
+    }
     if !field.field_values.is_empty() {
         value["field_values"] = json!(field.field_values);
     }

@@ -20,7 +20,7 @@ const MOST_FIELDS: usize = 100;
 pub struct Form {
     /// A heading; may be empty.
     pub title: String,
-    /// The question and its reason; may be empty.
+    /// The question and its reason; empty if the heading says the same.
     pub description: String,
     /// The expected kind of answer.
     pub kind: FormKind,
@@ -124,7 +124,8 @@ impl Form {
         let wire = WireForm::deserialize(data).ok()?;
         let text = |text: Option<String>| text.map(|text| clean(text.trim())).filter(|text| !text.is_empty());
         let title = one_line(&wire.input_title.unwrap_or_default());
-        let description = text(wire.input_description).or_else(|| text(wire.response)).unwrap_or_default();
+        let description = text(wire.input_description).or_else(|| text(wire.response));
+        let description = description.filter(|text| *text != title).unwrap_or_default();
         let action =
             wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_ACTION.to_owned());
         let fields = wire.input_fields.unwrap_or_default();
