@@ -20,7 +20,7 @@ const MOST_FIELDS: usize = 100;
 pub struct Form {
     /// A heading; may be empty.
     pub title: String,
-    /// The question and its reason; empty if the heading says the same.
+    /// The question and its reason; may be empty.
     pub description: String,
     /// The expected kind of answer.
     pub kind: FormKind,
@@ -116,6 +116,13 @@ struct WireForm {
 }
 
 impl Form {
+    /// The heading and the question, without those that are empty, and once if they are the same.
+    pub fn texts(&self) -> impl Iterator<Item = &str> {
+        let question = Some(&self.description).filter(|text| **text != self.title);
+        let texts = [Some(&self.title), question].into_iter().flatten();
+        texts.map(String::as_str).filter(|text| !text.is_empty())
+    }
+
     /// Reads the data part of a form artifact; `None` if it is not a form.
     pub fn read(data: &Value) -> Option<Self> {
         if data.get("user_input")? != &Value::Bool(true) {
@@ -124,8 +131,7 @@ impl Form {
         let wire = WireForm::deserialize(data).ok()?;
         let text = |text: Option<String>| text.map(|text| clean(text.trim())).filter(|text| !text.is_empty());
         let title = one_line(&wire.input_title.unwrap_or_default());
-        let description = text(wire.input_description).or_else(|| text(wire.response));
-        let description = description.filter(|text| *text != title).unwrap_or_default();
+        let description = text(wire.input_description).or_else(|| text(wire.response)).unwrap_or_default();
         let action =
             wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_ACTION.to_owned());
         let fields = wire.input_fields.unwrap_or_default();

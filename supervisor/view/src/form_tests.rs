@@ -30,9 +30,12 @@ fn a_form_is_read_with_its_fields() {
     assert_eq!(fields[0].choices, [json!("A"), json!("B")]);
     assert!(fields[0].required && !fields[1].required);
     assert_eq!(fields[1].default, Some(json!(true)));
-    let same =
-        Form::read(&json!({"user_input": true, "input_title": "Ticket", "response": "Ticket"})).unwrap();
-    assert_eq!((same.title.as_str(), same.description.as_str()), ("Ticket", ""));
+    let texts = |response: &str| {
+        let data = json!({"user_input": true, "input_title": "Ticket", "response": response});
+        Form::read(&data).unwrap().texts().map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(texts("Ticket"), ["Ticket"]);
+    assert_eq!(texts("Which?"), ["Ticket", "Which?"]);
 }
 
 #[test]

@@ -94,7 +94,7 @@ impl<W: Write> Plain<W> {
     }
 
     fn form(&mut self, form: &Form) -> io::Result<()> {
-        for text in [&form.title, &form.description].into_iter().filter(|text| !text.is_empty()) {
+        for text in form.texts() {
             self.text(Presentation::Answer, text, true)?;
         }
         match &form.kind {

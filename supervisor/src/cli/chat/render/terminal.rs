@@ -134,11 +134,9 @@ impl<W: Write> Terminal<W> {
     }
 
     fn form(&mut self, form: &Form) {
-        if !form.title.is_empty() {
-            self.text(Presentation::Answer, &format!("## {}", form.title), true);
-        }
-        if !form.description.is_empty() {
-            self.text(Presentation::Answer, &form.description, true);
+        for text in form.texts() {
+            let heading = if text == form.title { "## " } else { "" };
+            self.text(Presentation::Answer, &format!("{heading}{text}"), true);
         }
         if let FormKind::Approval { call, .. } = &form.kind {
             let line = self.paint.yellow(&format!("❓ {call}"));
