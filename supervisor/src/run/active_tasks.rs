@@ -8,7 +8,7 @@ use caipe_a2a::server::{LogBudget, TaskLog};
 use tokio_util::sync::CancellationToken;
 
 /// The part of the budget of all logs that those of ended tasks may use; older tasks are read from the store.
-const ENDED_PART: usize = 2;
+const ENDED_PART: usize = 8;
 
 /// How long a copy of a message waits until the first one is stored.
 const RECORD_DEADLINE: Duration = Duration::from_secs(15);
