@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::form::Form;
 use crate::names::AgentName;
 
-/// The agent of a step that asks the user: it has the tools for forms and for virtual files only.
+/// The agent of a step that asks the user: it has the built-in tools, and no tools of servers.
 pub const USER_INPUT_AGENT: &str = "user_input";
 
 /// A workflow that the model can start by its name.

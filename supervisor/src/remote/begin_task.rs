@@ -39,8 +39,7 @@ impl Call<'_> {
                 }
                 Err(error) => return Err(RemoteFailure::Unreached(error)),
             }
-            tokio::time::sleep(wait).await;
-            wait *= 2;
+            self.pause(&mut wait).await;
         }
         Ok(None)
     }
@@ -62,8 +61,7 @@ impl Call<'_> {
             if attempt == TRIES || !failure::is_cut(&error) {
                 return self.fail(&RemoteFailure::Unaccepted(error));
             }
-            tokio::time::sleep(wait).await;
-            wait *= 2;
+            self.pause(&mut wait).await;
             if let Found::Task(known) = self.find(client).await {
                 return self.resume_task(client, known).await;
             }

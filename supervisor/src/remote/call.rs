@@ -103,10 +103,18 @@ impl Call<'_> {
                 }
                 return self.fail(&RemoteFailure::Unaccepted(error));
             }
-            tokio::time::sleep(wait).await;
-            wait *= 2;
+            self.pause(&mut wait).await;
         }
         self.resume_task(client, known).await
+    }
+
+    /// Waits before the next attempt, and doubles the time for the one after it. A cancellation ends the wait.
+    pub(super) async fn pause(&self, wait: &mut Duration) {
+        tokio::select! {
+            () = tokio::time::sleep(*wait) => {}
+            () = self.cancel.cancelled() => {}
+        }
+        *wait *= 2;
     }
 
     /// Follows a running task from a known position.

@@ -47,6 +47,8 @@ async fn the_status_token_opens_the_status_and_nothing_else() -> Result<()> {
         ("/internal/status", "s3cret", 200),
         ("/internal/status", "st4tuS", 401),
         ("/tools", "st4tus", 401),
+        ("/workflows", "st4tus", 401),
+        ("/workflows", "s3cret", 200),
         ("/health", "st4tus", 200),
     ] {
         assert_eq!(get(&supervisor, path, bearer).await?, expected, "{path} {bearer}");
