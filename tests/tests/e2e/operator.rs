@@ -95,12 +95,11 @@ async fn take_over(live: &Live, node: &Node) -> Result<()> {
     until("one operator leads again", async || Ok(leaders(&system).await? == 1)).await?;
     ensure!(holder(&system).await? == crashed, "another operator holds the lease");
     ensure!(began.elapsed() < LEASE, "leads again after {:?}", began.elapsed());
-    let leads = began.elapsed();
+    let leads = began.elapsed().as_secs_f64();
     live.until_settled(NAME).await?;
-    let settled = (began.elapsed() - leads).as_secs_f64();
+    let settled = began.elapsed().as_secs_f64() - leads;
     eprintln!(
-        "a crashed operator leads again after {:.1} s; {settled:.1} s later the status of a change meanwhile is right",
-        leads.as_secs_f64()
+        "a crashed operator leads again after {leads:.1} s; {settled:.1} s later the status of a change meanwhile is right"
     );
     live.migrate(NAME, "tide", true).await?;
 
