@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_hex;
 use crate::fault::Fault;
+use crate::resource::approver::Approver;
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
@@ -74,6 +75,10 @@ pub struct RenderedSpec {
     /// The issuer of callers' tokens, if any. Shared keys are set in the environment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oauth2: Option<OAuth2>,
+    /// The principals that may decide approvals, unless the agent that asks has a list of its own; if empty, the owner of the
+    /// conversation. The supervisor also enforces it for remote agents.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<Approver>,
     /// The web origins whose pages may send requests (`CAIPE_CORS_ORIGINS`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cors_origins: Vec<String>,
@@ -216,6 +221,12 @@ pub struct RenderedAgent {
     pub tools: Vec<String>,
     /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
+    /// Tools that a person may allow for the rest of a conversation (`*` matches anything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow_always: Vec<String>,
+    /// The principals that may decide its approvals, instead of those of the supervisor.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approvers: Vec<Approver>,
     /// The variables that it requires.
     pub required_env: Vec<String>,
     /// A directory with one file per variable, read before the environment.
@@ -322,7 +333,9 @@ impl RenderedSpec {
     }
 
     fn alone(mut self, agent: RenderedAgent) -> Self {
-        self.agents = vec![agent];
+        // The supervisor passes on only the decisions of principals that may decide.
+        self.approvers = Vec::new();
+        self.agents = vec![RenderedAgent { approvers: Vec::new(), ..agent }];
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
         self.a2a = None;

@@ -49,6 +49,9 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         mcp: servers(),
         tools: texts(&["get_*"]),
         require_approval: texts(&["delete_*"]),
+        // The golden files are from before these fields.
+        allow_always: Vec::new(),
+        approvers: Vec::new(),
         required_env: texts(&["TOKEN"]),
         secrets_dir: Some("/var/run/caipe/secrets/agents/jira".to_owned()),
         model: Some(model()),
@@ -106,6 +109,8 @@ fn full() -> RenderedSpec {
             jwks_uri: "https://issuer.example.com/keys".to_owned(),
             required_scopes: texts(&["caipe.use"]),
         }),
+        // The golden files are from before this field.
+        approvers: Vec::new(),
         cors_origins: texts(&["https://portal.example.com"]),
         // The golden files are from before this field.
         workflows: Vec::new(),

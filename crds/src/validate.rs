@@ -8,6 +8,7 @@ use crate::names::{AGENT_KEY, OWN_AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN, nor
 use crate::placement::SupportedPlacements;
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
+use crate::resource::approver::Approver;
 use crate::resource::common::{EnvVar, Resources, ServiceAccount, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
@@ -59,6 +60,11 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         found.network_policy("spec.networkPolicy", policy);
     }
     found.resources("spec.resources", spec.resources.as_ref());
+    found.approvers("spec.approvers", &spec.approvers);
+    let has_tokens = spec.auth.as_ref().is_some_and(|auth| auth.oauth2.is_some());
+    let has_approvers =
+        !spec.approvers.is_empty() || spec.agents().iter().any(|agent| !agent.approvers.is_empty());
+    found.rule("spec", has_tokens || !has_approvers, rules::APPROVERS_AUTH);
     for (at, agent) in spec.agents().iter().enumerate() {
         found.agent(&format!("spec.agents[{at}]"), agent);
     }
@@ -235,6 +241,7 @@ impl Found {
             self.rule(&path, model.provider != Provider::Scripted, rules::SCRIPTED_AGENT);
             self.url(&format!("{path}.baseUrl"), model.base_url.as_deref());
         }
+        self.approvers(&format!("{path}.approvers"), &agent.approvers);
         self.variables(&format!("{path}.env"), &agent.env);
         self.service_account(&format!("{path}.serviceAccount"), agent.service_account.as_ref());
         self.resources(&format!("{path}.resources"), agent.resources.as_ref());
@@ -246,7 +253,10 @@ impl Found {
 
     fn agent_kind(&mut self, path: &str, agent: &Agent) {
         let (external, image) = (agent.external.is_some(), agent.image.is_some());
-        let tools = !agent.mcp.is_empty() || !agent.tools.is_empty() || !agent.require_approval.is_empty();
+        let tools = !agent.mcp.is_empty()
+            || !agent.tools.is_empty()
+            || !agent.require_approval.is_empty()
+            || !agent.allow_always.is_empty();
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()
             || agent.resources.is_some()
@@ -285,6 +295,12 @@ impl Found {
             _ => rules::AGENT_REMOTE_ONLY,
         };
         self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
+    }
+
+    fn approvers(&mut self, path: &str, approvers: &[Approver]) {
+        for (at, approver) in approvers.iter().enumerate() {
+            self.rule(&format!("{path}[{at}]"), approver.is_one(), rules::APPROVER_KIND);
+        }
     }
 
     fn identity(&mut self, path: &str, identity: &Identity) {

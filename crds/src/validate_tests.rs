@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 49] = [
+const CASES: [(&str, &str, &str, &str); 51] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -82,6 +82,18 @@ const CASES: [(&str, &str, &str, &str); 49] = [
         "spec.agents[0]",
         "{ agents: [{ name: a, image: b, tools: [c] }] }",
         "{ agents: [{ name: a, image: b, tools: [] }] }",
+    ),
+    (
+        rules::APPROVER_KIND,
+        "spec.agents[0].approvers[0]",
+        "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'http://c' } }, agents: [{ name: jira, approvers: [{ email: a, group: b }] }] }",
+        "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'http://c' } }, agents: [{ name: jira, approvers: [{ email: a }, { group: b }] }] }",
+    ),
+    (
+        rules::APPROVERS_AUTH,
+        "spec",
+        "{ approvers: [{ group: a }] }",
+        "{ approvers: [{ group: a }], auth: { oauth2: { issuer: a, audience: b, jwksUri: 'http://c' } } }",
     ),
     (
         rules::AGENT_EXTERNAL_POD,

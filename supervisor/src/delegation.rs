@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, CallId, DelegateUpdate, DelegationOutcome, Form, Resume};
+use caipe_engine::{AgentName, AlwaysAllowed, CallId, DelegateUpdate, DelegationOutcome, Form, Resume};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -26,6 +26,8 @@ pub struct RunInfo {
     /// Tools that need a person's approval beside those that the agent's own specification names; the delegating
     /// supervisor demands them.
     pub require_approval: Arc<[String]>,
+    /// The calls that a person has allowed for the rest of the conversation.
+    pub always_allowed: Arc<AlwaysAllowed>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,
 }

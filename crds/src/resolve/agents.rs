@@ -114,6 +114,8 @@ pub(super) fn rendered(
         mcp,
         tools,
         require_approval: agent.require_approval.clone(),
+        allow_always: agent.allow_always.clone(),
+        approvers: agent.approvers.clone(),
         required_env,
         secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
         model: models::of_agent(cx, agent, chain),

@@ -139,6 +139,7 @@ fn finish(
         retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),
         connectivity: settings::connectivity(&mut cx),
         oauth2,
+        approvers: cx.resource.spec.approvers.clone(),
         cors_origins,
         workflows: workflows::workflows(&mut cx, &agents),
         agents,

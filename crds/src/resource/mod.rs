@@ -12,6 +12,7 @@
 
 pub mod agent;
 pub mod agent_state;
+pub mod approver;
 pub mod common;
 pub(crate) mod derive;
 pub mod mcp;
@@ -29,6 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use agent::Agent;
 use agent_state::AgentPlacement;
+use approver::Approver;
 #[cfg(feature = "kubernetes")]
 use common::list_map;
 use common::{EnvVar, PodTemplate, Resources, ServiceAccount};
@@ -67,6 +69,7 @@ pub use status::CaipeSupervisorStatus;
 #[serde(rename_all = "camelCase")]
 #[x_kube(
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
+    validation = Rule::new("(has(self.auth) && has(self.auth.oauth2)) || ((!has(self.approvers) || size(self.approvers) == 0) && (!has(self.agents) || self.agents.all(a, !has(a.approvers) || size(a.approvers) == 0)))").message(rules::APPROVERS_AUTH),
     validation = Rule::new("!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_AGENT_KEY', 'CAIPE_OWN_AGENT_KEY', 'CAIPE_STATUS_TOKEN']))").message(rules::ENV_RESERVED),
 )]
 pub struct CaipeSupervisorSpec {
@@ -122,6 +125,10 @@ pub struct CaipeSupervisorSpec {
     /// Settings of the HTTP server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<Server>,
+    /// The principals that may decide the approvals of `requireApproval`. The default is the owner of the conversation.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub approvers: Vec<Approver>,
     /// The Service of the supervisor.
     #[serde(default)]
     pub service: Service,

@@ -26,7 +26,12 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval and model";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways and model";
+/// An approver is one claim of a token.
+pub const APPROVER_KIND: &str =
+    "an approver is named by one claim of a token: set exactly one of subject, email and group";
+/// Only tokens name people.
+pub const APPROVERS_AUTH: &str = "approvers are named by the claims of tokens, and callers have none: set spec.auth.oauth2, or remove approvers";
 /// An external agent has no pod.
 pub const AGENT_EXTERNAL_POD: &str = "nothing is run for an external agent: take out secretRef, env, resources, replicas, serviceAccount and podTemplate (its token is external.secretRef)";
 /// The operator does not change an existing account.
@@ -139,7 +144,9 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 36] = [
+pub const ALL: [&str; 38] = [
+    APPROVER_KIND,
+    APPROVERS_AUTH,
     SERVICE_ACCOUNT,
     CONTAINER_SERVICE,
     ENV_RESERVED,

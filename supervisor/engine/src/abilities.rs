@@ -17,6 +17,9 @@ pub struct Abilities {
     pub agents: BTreeSet<AgentName>,
     /// Tools that a person must approve first, as in [`ApprovalPattern`](crate::ApprovalPattern).
     pub require_approval: Vec<String>,
+    /// The tools that a person may allow for the rest of the conversation when approving a call.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub allow_always: BTreeSet<String>,
     pub answer: AnswerMode,
     /// Whether the agent may ask the user with a form.
     pub forms: bool,

@@ -33,6 +33,12 @@ pub const APPROVE: &str = "approve";
 /// The value of [`DECISION_FIELD`] that rejects the call.
 pub const REJECT: &str = "reject";
 
+/// The value of [`DECISION_FIELD`] that lets the call run, and all later calls of the tool in this conversation.
+pub const ALWAYS: &str = "always";
+
+/// The word before a text that a person gives as the result of a call, which is not made.
+pub const RESPOND: &str = "respond";
+
 /// A question to a person.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -49,6 +55,9 @@ pub struct Form {
     /// The call's arguments, for an approval.
     #[serde(skip_serializing_if = "Value::is_null")]
     pub arguments: Value,
+    /// Whether an approval may also allow later calls of the tool in this conversation.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub always: bool,
     pub title: String,
     /// The question and its reason.
     pub description: String,
@@ -80,6 +89,12 @@ impl Form {
     /// The text that decides a call: [`APPROVE`] or [`REJECT`], and the code of the call.
     pub fn choice(&self, word: &str) -> String {
         self.code().map_or_else(|| word.to_owned(), |code| format!("{word} {code}"))
+    }
+
+    /// The values of the field that decides a call.
+    pub fn choices(&self) -> Vec<String> {
+        let words = [APPROVE, REJECT].into_iter().chain(self.always.then_some(ALWAYS));
+        words.map(|word| self.choice(word)).collect()
     }
 
     /// Gives an id and a digest to each call of the question that has none; `seed` is different for each question.
@@ -129,7 +144,7 @@ impl Form {
                     if field.field_name != decides {
                         continue;
                     }
-                    field.field_values = Some([APPROVE, REJECT].map(|word| call.choice(word)).to_vec());
+                    field.field_values = Some(call.choices());
                 }
                 (field.interaction_id, field.digest) = (call.id.clone(), call.digest.clone());
             }
@@ -157,6 +172,7 @@ impl Form {
             digest: text("digest"),
             action: text("name"),
             arguments,
+            always: call.get("always") == Some(&Value::Bool(true)),
             ..Self::default()
         }
     }
@@ -167,6 +183,9 @@ impl Form {
         if !self.id.is_empty() {
             entry["interaction_id"] = json!(self.id);
             entry["digest"] = json!(self.digest);
+        }
+        if self.always {
+            entry["always"] = json!(true);
         }
         entry
     }
@@ -217,6 +236,10 @@ impl FormField {
 pub enum Decision {
     /// Continue as asked; for a form, without values.
     Approve,
+    /// Run the call, and all later calls of this tool of this agent in the conversation. Fits an approval that offers it only.
+    Always,
+    /// Do not run the call: this text is its result. Fits an approval only.
+    Respond { message: String },
     /// Run the call with these arguments instead. Fits an approval only.
     Edit { arguments: Map<String, Value> },
     /// The answers to a form, by field name. Fits a form only.
@@ -232,7 +255,8 @@ impl Decision {
     pub fn fits(&self, question: &Form) -> bool {
         match self {
             Self::Approve | Self::Reject { .. } => true,
-            Self::Edit { .. } => question.is_approval(),
+            Self::Always => question.is_approval() && question.always,
+            Self::Edit { .. } | Self::Respond { .. } => question.is_approval(),
             Self::Submit { .. } => !question.is_approval(),
         }
     }

@@ -21,8 +21,8 @@ pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use form::{
-    ANSWER_FIELD, APPROVE, ASK_TOOL, Answered, BoundDecision, DECISION_FIELD, Decision, FieldType, Form,
-    FormField, REJECT, REQUEST_INPUT_TOOL,
+    ALWAYS, ANSWER_FIELD, APPROVE, ASK_TOOL, Answered, BoundDecision, DECISION_FIELD, Decision, FieldType,
+    Form, FormField, REJECT, REQUEST_INPUT_TOOL, RESPOND,
 };
 pub use io::{
     DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint,
@@ -32,7 +32,8 @@ pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};
 pub use plan_step::{PlanCause, PlanStep, StepStatus};
 pub use state::{
-    AgentAnswer, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace, RunState,
+    AgentAnswer, AlwaysAllowed, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace,
+    RunState,
 };
 pub use text::AnswerText;
 pub use tools::glob::name_matches;

@@ -1,6 +1,6 @@
 //! The state of a run: plain data, saved and loaded unchanged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, LazyLock};
 
 use caipe_model::{Message, ToolResult, Usage};
@@ -44,7 +44,13 @@ pub struct RunState {
     /// The number of interactions so far in this conversation.
     #[serde(default)]
     pub interactions: u64,
+    /// The calls that a person has allowed for the rest of the conversation.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub always_allowed: AlwaysAllowed,
 }
+
+/// The tools that a person has allowed for the rest of a conversation, by agent.
+pub type AlwaysAllowed = BTreeMap<AgentName, BTreeSet<String>>;
 
 impl RunState {
     /// An empty conversation without a run.
@@ -63,7 +69,15 @@ impl RunState {
             guards: Guards::default(),
             scope: String::new(),
             interactions: 0,
+            always_allowed: AlwaysAllowed::new(),
         }
+    }
+
+    /// Whether a person has allowed the calls of a tool of this agent for the rest of the conversation, and the tool still
+    /// permits it.
+    pub(crate) fn is_always_allowed(&self, tool: &str) -> bool {
+        self.abilities.allow_always.contains(tool)
+            && self.always_allowed.get(&self.agent).is_some_and(|tools| tools.contains(tool))
     }
 
     /// Gives ids to the waiting questions that have none, because an earlier version stored them.
@@ -88,6 +102,19 @@ impl RunState {
             return Vec::new();
         }
         self.calls.iter().filter_map(|call| call.status.question()).collect()
+    }
+
+    /// The agent that asks the waiting question with this id, at any depth.
+    pub fn asking_agent(&self, interaction: &str) -> Option<&AgentName> {
+        let asks = |call: &&PendingCall| {
+            let calls = call.status.question().into_iter().flat_map(Form::calls);
+            calls.into_iter().any(|call| call.id == interaction)
+        };
+        let call = self.calls.iter().find(asks)?;
+        let own = if let CallKind::Delegation { agent } = &call.kind { agent } else { &self.agent };
+        // Only below this call: another agent may have given its question the same id.
+        let nested = call.status.nested().and_then(|frame| frame.asking_agent(interaction));
+        Some(nested.unwrap_or(own))
     }
 
     /// Visits this run and its nested runs, each with its path: a JSON pointer of call ids, empty for this run.

@@ -1,5 +1,7 @@
 //! The tools that need a person's approval: patterns against the names that people know the tools by. Pure.
 
+use std::collections::BTreeSet;
+
 use caipe_engine::{ApprovalPattern, EDGE_TOOLS};
 
 use crate::mcp::{ServerPhase, ToolsView};
@@ -18,6 +20,18 @@ pub(super) fn resolved<'a>(patterns: impl Iterator<Item = &'a String>, view: &To
         view.known_names().filter(|(name, known)| !covers(name) && known.iter().any(|known| covers(known)));
     resolved.extend(renamed.map(|(name, _)| name.to_owned()));
     resolved
+}
+
+/// The tools, by the model's name, whose calls a person may allow for the rest of a conversation. In doubt a call asks: only
+/// names in ASCII match, and a tool that its server marks as destructive never does.
+pub(super) fn always(patterns: &[String], view: &ToolsView) -> BTreeSet<String> {
+    let compiled: Vec<ApprovalPattern> = patterns.iter().map(|it| ApprovalPattern::new(it)).collect();
+    let covers = |name: &str| name.is_ascii() && compiled.iter().any(|pattern| pattern.covers(name));
+    let of_servers = view
+        .known_names()
+        .filter(|(name, known)| !view.is_destructive(name) && known.iter().any(|it| covers(it)));
+    let built_in = EDGE_TOOLS.into_iter().filter(|name| !view.is_destructive(name) && covers(name));
+    of_servers.map(|(name, _)| name).chain(built_in).map(str::to_owned).collect()
 }
 
 /// A warning for each pattern that matches no tool, neither one of the servers nor one of `own`; none while the tools are

@@ -14,6 +14,7 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
+use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
     Abilities, AgentName, AnswerMode, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
 };
@@ -56,6 +57,8 @@ pub struct Agent {
     pub limits: Limits,
     /// Tools that need a person's approval.
     pub require_approval: Vec<String>,
+    /// Those of them that a person may allow for the rest of a conversation.
+    pub allow_always: Vec<String>,
     /// The prompt and the tools of its model's last turn.
     pub preambles: PreambleCache,
 }
@@ -116,6 +119,7 @@ impl Agent {
             tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
             agents: self.listing().keys().cloned().collect(),
             require_approval: approvals::resolved(self.require_approval.iter().chain(demanded), &view),
+            allow_always: approvals::always(&self.allow_always, &view),
             answer: match &self.role {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
                 Role::Worker => AnswerMode::Plain,
@@ -208,6 +212,21 @@ impl Agent {
             Role::Supervisor { delegates, .. } => Some(delegates),
             Role::Worker => None,
         }
+    }
+
+    /// The principals that may decide the approvals of an agent; if empty, the owner of the conversation.
+    pub fn approvers(&self, agent: &AgentName) -> &[Approver] {
+        let Role::Supervisor { spec, .. } = &self.role else { return &[] };
+        let own = spec.agent(agent.as_str()).map(|agent| agent.approvers.as_slice()).unwrap_or_default();
+        if own.is_empty() { &spec.approvers } else { own }
+    }
+
+    /// All approvers, of any agent.
+    pub fn all_approvers(&self) -> impl Iterator<Item = &Approver> {
+        let spec = if let Role::Supervisor { spec, .. } = &self.role { Some(spec) } else { None };
+        spec.into_iter().flat_map(|spec| {
+            spec.approvers.iter().chain(spec.agents.iter().flat_map(|agent| &agent.approvers))
+        })
     }
 
     /// The request of its model's next turn.

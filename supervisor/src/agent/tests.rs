@@ -26,6 +26,7 @@ pub(crate) fn worker() -> Agent {
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],
+        allow_always: Vec::new(),
         preambles: PreambleCache::default(),
     }
 }

@@ -95,6 +95,7 @@ impl InstanceBuilder<'_> {
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
+            allow_always: Vec::new(),
             preambles: PreambleCache::default(),
         }
     }
@@ -113,6 +114,7 @@ impl InstanceBuilder<'_> {
             streaming: self.settings.spec.streaming,
             limits: limits(&self.settings.spec.limits),
             require_approval: Vec::new(),
+            allow_always: Vec::new(),
             preambles: PreambleCache::default(),
         }
     }
@@ -155,6 +157,7 @@ impl InstanceBuilder<'_> {
             streaming: general.streaming,
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),
+            allow_always: agent.allow_always.clone(),
             preambles: PreambleCache::default(),
         }
     }

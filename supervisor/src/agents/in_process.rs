@@ -65,12 +65,14 @@ fn first_input(
     let (frame, answered) = match resume {
         Some(Resume { from: Some(ResumePoint::Nested(mut frame)), answered }) => {
             frame.identify_questions();
+            frame.always_allowed.clone_from(&run.always_allowed);
             (frame, answered)
         }
         Some(Resume { from: Some(ResumePoint::Remote { .. }), .. }) => return FirstInput::StartedElsewhere,
         Some(Resume { from: None, .. }) | None => {
             let message = Arc::new(Message::text(Role::User, prompt));
-            let state = Box::new(RunState { scope, ..RunState::new(agent.name.clone()) });
+            let always_allowed = (*run.always_allowed).clone();
+            let state = Box::new(RunState { scope, always_allowed, ..RunState::new(agent.name.clone()) });
             let abilities = agent.abilities(&run.require_approval);
             return FirstInput::Run(state, Input::Message { message, abilities });
         }

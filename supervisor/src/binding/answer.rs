@@ -1,7 +1,7 @@
 //! How a run ends on the wire. Everything that a person must read is also in the text of the stream.
 
 use caipe_a2a::model::{Event, Metadata, Part, TaskState};
-use caipe_engine::{ANSWER_FIELD, APPROVE, AnswerOrigin, FieldType, Form, FormField, Outcome, REJECT};
+use caipe_engine::{ANSWER_FIELD, AnswerOrigin, FieldType, Form, FormField, Outcome};
 use serde_json::{Value, json};
 
 use super::event_builders::{Chunk, Wire};
@@ -95,7 +95,8 @@ pub(super) fn question(
     events.extend(stream.full_text(wire, plan, &spoken, FullText::Question));
     stream.interrupted();
     events.push(self::form(wire, &with_last_values(form), Some(asked.clone()), Metadata::new()));
-    (question, events)
+    // A client that shows the status only must show the arguments, and how to answer.
+    (if form.is_approval() { spoken } else { question }, events)
 }
 
 /// The form with the values of the last answer as defaults, which is all that upstream's web UI fills in.
@@ -118,7 +119,10 @@ pub(super) fn spelled_out(form: &Form) -> String {
                 .filter(|_| form.calls().len() == 1)
                 .map(|arguments| format!("Arguments: `{arguments}`")),
         );
-        let choices = |call: &Form| format!("`{}` or `{}`", call.choice(APPROVE), call.choice(REJECT));
+        let choices = |call: &Form| {
+            let choices: Vec<String> = call.choices().iter().map(|choice| format!("`{choice}`")).collect();
+            choices.join(" or ")
+        };
         let calls = form.calls();
         let choices: Vec<String> = calls.iter().filter(|call| call.is_approval()).map(choices).collect();
         lines.push(match choices.as_slice() {
@@ -205,6 +209,9 @@ fn form_data(form: &Form) -> Value {
     if !form.id.is_empty() {
         data["interaction_id"] = json!(form.id);
         data["digest"] = json!(form.digest);
+    }
+    if form.always {
+        data["always"] = json!(true);
     }
     data
 }

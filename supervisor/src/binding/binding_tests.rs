@@ -394,7 +394,9 @@ fn an_unclear_answer_repeats_the_question() {
     ]);
     assert!(streamed(&wire).starts_with("Which one?\n\nThe agent wants to call delete_issue."));
     let last = line(wire.last().unwrap());
-    assert_eq!(last, "input-required|Which one?\n\nThe agent wants to call delete_issue.");
+    let question =
+        "The agent wants to call delete_issue.\n\nArguments: `{}`\n\nAnswer with `approve` or `reject`.";
+    assert_eq!(last, format!("input-required|Which one?\n\n{question}"), "all that a plain client needs");
 }
 
 #[test]

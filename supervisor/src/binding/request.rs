@@ -11,8 +11,18 @@ use super::decision::{self, SentDecision};
 /// The member of a message's metadata in which a supervisor names the tools that a human must approve.
 pub const REQUIRE_APPROVAL: &str = "require_approval";
 
+/// The member of a message's metadata in which a supervisor names the tools that a person has allowed for the rest of the
+/// conversation.
+pub const ALWAYS_ALLOWED: &str = "always_allowed";
+
 /// The member of a message's metadata with the user's e-mail address.
 pub const USER_EMAIL: &str = "user_email";
+
+/// The member of a message's metadata in which the server records its sender, replacing any that the client has sent.
+pub const SENT_BY: &str = "sent_by";
+
+/// The member of a message's metadata in which the server records the approvers of the resource that its sender is.
+pub const APPROVER_AS: &str = "approver_as";
 
 /// The text that upstream's Slack bot writes between the history of a thread and the message.
 const CURRENT_QUESTION: &str = "Current question: ";
@@ -26,10 +36,16 @@ const PATTERN_CHARS: usize = 128;
 pub struct Request {
     /// The user's e-mail address, if the client gives it.
     pub user: Option<String>,
+    /// The principal that sent it, if the server distinguishes its callers.
+    pub sent_by: Option<String>,
+    /// The approvers of the resource that its sender is.
+    pub approver_as: Vec<String>,
     /// The trace that the client wants the run to belong to.
     pub trace_id: Option<String>,
     /// Further tools that need a person's approval, because the delegating supervisor demands it.
     pub require_approval: Vec<String>,
+    /// The tools that a person has allowed for the rest of the conversation, as the delegating supervisor says.
+    pub always_allowed: Vec<String>,
     /// Whether the client wants the text of agents (the extension [`ACTIVITY_EXTENSION`]).
     pub agents_words: bool,
     text: String,
@@ -67,8 +83,11 @@ impl Request {
             text_member(metadata, "trace_id").map(|id| id.to_lowercase()).filter(|id| is_trace_id(id));
         Ok(Self {
             user,
+            sent_by: text_member(metadata, SENT_BY),
+            approver_as: approver_as(metadata),
             trace_id,
-            require_approval: require_approval(metadata)?,
+            require_approval: patterns(metadata, REQUIRE_APPROVAL)?,
+            always_allowed: patterns(metadata, ALWAYS_ALLOWED)?,
             agents_words: message.extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION),
             text,
             decisions,
@@ -122,6 +141,11 @@ fn text_member(metadata: Option<&Metadata>, name: &str) -> Option<String> {
     (!text.is_empty()).then(|| text.to_owned())
 }
 
+fn approver_as(metadata: Option<&Metadata>) -> Vec<String> {
+    let entries = metadata.and_then(|metadata| metadata.get(APPROVER_AS)?.as_array());
+    entries.into_iter().flatten().filter_map(|entry| entry.as_str().map(str::to_owned)).collect()
+}
+
 /// `by user: someone@example.com` as the first line.
 fn user_line(text: &str) -> Option<&str> {
     let line = text.lines().next()?.strip_prefix("by user:")?.trim();
@@ -133,9 +157,9 @@ fn is_trace_id(id: &str) -> bool {
     id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// The patterns under `require_approval` in the metadata. A list that cannot be obeyed as a whole is an error.
-fn require_approval(metadata: Option<&Metadata>) -> Result<Vec<String>, String> {
-    let Some(list) = metadata.and_then(|metadata| metadata.get(REQUIRE_APPROVAL)) else {
+/// The names or patterns of tools under a key of the metadata. A list that cannot be obeyed as a whole is an error.
+fn patterns(metadata: Option<&Metadata>, key: &str) -> Result<Vec<String>, String> {
+    let Some(list) = metadata.and_then(|metadata| metadata.get(key)) else {
         return Ok(Vec::new());
     };
     let pattern = |value: &Value| {
@@ -145,7 +169,7 @@ fn require_approval(metadata: Option<&Metadata>) -> Result<Vec<String>, String> 
     let patterns = list.and_then(|list| list.iter().map(pattern).collect());
     patterns.ok_or_else(|| {
         format!(
-            "message.metadata.{REQUIRE_APPROVAL}: give a list of at most {MOST_PATTERNS} patterns of at most {PATTERN_CHARS} characters"
+            "message.metadata.{key}: give a list of at most {MOST_PATTERNS} patterns of at most {PATTERN_CHARS} characters"
         )
     })
 }

@@ -25,6 +25,10 @@ fn form() -> Form {
     identified("form", Form { action: ASK_TOOL.to_owned(), fields: vec![field], ..Form::default() })
 }
 
+fn respond(message: &str) -> Decision {
+    Decision::Respond { message: message.to_owned() }
+}
+
 /// A call that waits for approval.
 fn approval() -> Form {
     identified("delete", Form::approval("delete_issue", json!({"id": 7})))
@@ -159,6 +163,12 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
         (edited("delete_issue", json!({})), None),
         (edited("close_issue", json!({"id": 8})), None),
         (json!({"type": "approve", "action_name": "close_issue"}), None),
+        // Not offered.
+        (json!({"type": "approve", "always": true}), None),
+        (json!({"type": "approve", "always": false}), Some(Decision::Approve)),
+        (of_ui(&json!({"decision": choice("always")})), None),
+        (json!({"type": "respond", "message": "It is gone."}), Some(respond("It is gone."))),
+        (json!({"type": "response", "args": "It is gone."}), Some(respond("It is gone."))),
         (
             json!({"type": "approve", "args": {"args": {"decision": "reject"}}}),
             Some(reject("User rejected the request")),
@@ -171,6 +181,24 @@ fn every_spelling_of_a_decision_about_a_call_is_understood_and_nothing_else_runs
             None => assert!(matches!(reply, Reply::Unclear(_)), "{given}: {reply:?}"),
         }
     }
+}
+
+#[test]
+fn a_call_is_allowed_for_the_conversation_where_that_is_offered() {
+    let offered = Form { always: true, ..approval() };
+    let expected = bound(&[&offered], [Decision::Always]);
+    let choice = offered.choice("always");
+    for given in [json!({"type": "approve", "always": true}), of_ui(&json!({"decision": choice}))] {
+        assert_eq!(decided(&json!([given]), &[&offered]), expected, "{given}");
+    }
+    assert_eq!(read(vec![Part::text(&choice)]).reply(&[&offered], true), expected);
+    for unclear in [format!("{choice}: but only today"), "always".to_owned()] {
+        let reply = read(vec![Part::text(&unclear)]).reply(&[&offered], true);
+        assert!(matches!(reply, Reply::Unclear(_)), "{unclear}: {reply:?}");
+    }
+    let edited = json!({"type": "approve", "always": true, "edited_action": {"name": "delete_issue", "args": {"id": 8}}});
+    let parts = vec![Part::data(json!({"resume": {"decisions": [edited]}}))];
+    assert!(Request::read(&message(parts)).is_err(), "which arguments are always allowed?");
 }
 
 #[test]
@@ -319,6 +347,9 @@ fn a_text_decides_a_call_only_with_its_code() {
         (format!("You are asked in Slack.\n{approve}\nAnswer in Markdown."), Some(Decision::Approve)),
         (format!(" {deny}. "), Some(plain())),
         (format!("{deny}: wrong title"), Some(reject("wrong title"))),
+        (approval().choice("respond") + ": It is: gone.", Some(respond("It is: gone."))),
+        (approval().choice("respond"), None),
+        (approval().choice("always"), None),
         (format!("{approve}\n{deny}"), None),
         (format!("{approve}: but only once"), None),
         (format!("> {approve}"), None),

@@ -8,10 +8,10 @@ use caipe_a2a::A2aError;
 use caipe_a2a::model::{AgentCard, ListTasksRequest, ListTasksResponse, SendMessageRequest, Task};
 use caipe_a2a::server::{Agent, CallContext, Principal, Pushes, Sent, Subscription};
 
-use super::auth::{AuthenticatedUser, KEY_HOLDER};
+use super::auth::KEY_HOLDER;
 use super::listing;
 use crate::binding::{self, ACTIVITY_EXTENSION};
-use crate::run::{Caller, RunError, Runs};
+use crate::run::{Caller, Person, RunError, Runs};
 
 /// The header with the name of upstream's clients.
 const CLIENT_SOURCE: &str = "x-client-source";
@@ -78,13 +78,18 @@ impl Agent for TaskApi {
         history_length: Option<u32>,
         call: &CallContext,
     ) -> Result<Task, A2aError> {
-        self.runs.admit(caller(call), id).await?;
+        self.runs.admit_participant(&sender(call), id).await?;
         let mut task = self.runs.log(id).await?.snapshot();
         task.trim_history(history_length);
         if call.headers.get(CLIENT_SOURCE).is_some_and(|source| source == UPSTREAM_UI) {
             binding::retain_answer(&mut task);
         }
         Ok(task)
+    }
+
+    /// Only the owner has events of its task sent elsewhere.
+    async fn admit_pushes(&self, id: &str, call: &CallContext) -> Result<(), A2aError> {
+        Ok(self.runs.admit(caller(call), id).await?)
     }
 
     async fn cancel(&self, id: &str, call: &CallContext) -> Result<Task, A2aError> {
@@ -99,7 +104,7 @@ impl Agent for TaskApi {
         after: Option<u64>,
         call: &CallContext,
     ) -> Result<Subscription, A2aError> {
-        self.runs.admit(caller(call), id).await?;
+        self.runs.admit_participant(&sender(call), id).await?;
         Ok(Subscription::after(self.runs.log(id).await?, after))
     }
 
@@ -117,7 +122,7 @@ fn sender(call: &CallContext) -> Caller {
     Caller {
         owner: caller(call).map(str::to_owned),
         principal: call.principal.as_ref().map(|principal| principal.as_str().to_owned()),
-        user: call.extensions.get::<AuthenticatedUser>().map(|user| user.0.clone()),
+        person: call.extensions.get::<Person>().cloned(),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The state of all servers of an agent, and the tools that they offer together.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_model::ToolSpec;
@@ -58,6 +58,8 @@ pub struct ToolsView {
     /// Whether every server is ready or has failed at least once, so that the start is complete.
     pub settled: bool,
     routes: BTreeMap<String, Route>,
+    /// The tools that their servers mark as destructive.
+    destructive: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -101,6 +103,8 @@ pub(super) struct ServerState {
     pub(super) status: ServerStatus,
     /// The offered tools, under their names at the server.
     pub(super) offers: Vec<ToolSpec>,
+    /// Those of them that the server marks as destructive.
+    pub(super) destructive: BTreeSet<String>,
     /// Whether the server is ready or has failed at least once.
     pub(super) settled: bool,
 }
@@ -115,7 +119,7 @@ impl ServerState {
             ignored_tools: Vec::new(),
             protocol_version: None,
         };
-        Self { status, offers: Vec::new(), settled: false }
+        Self { status, offers: Vec::new(), destructive: BTreeSet::new(), settled: false }
     }
 
     /// Records that the server is not available.
@@ -180,6 +184,9 @@ impl ToolsView {
         };
         for (name, (server, _, offer)) in names.into_iter().zip(offers) {
             view.routes.insert(name.clone(), Route::new(server, offer));
+            if states.get(server).is_some_and(|state| state.destructive.contains(&offer.name)) {
+                view.destructive.insert(name.clone());
+            }
             view.tools.push(ToolSpec { name, ..offer.clone() });
         }
         view.tools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -199,7 +206,13 @@ impl ToolsView {
         })
     }
 
-    /// A view of ready servers, each with tools of these names.
+    /// Whether its server marks the tool as destructive.
+    pub fn is_destructive(&self, tool: &str) -> bool {
+        self.destructive.contains(tool)
+    }
+
+    /// A view of ready servers, each with tools of these names. A server marks a tool as destructive if its name contains
+    /// `destructive`.
     #[cfg(test)]
     pub(crate) fn with_servers(servers: &[(&str, &[&str])]) -> Self {
         let offer = |name: &&str| ToolSpec {
@@ -211,6 +224,8 @@ impl ToolsView {
             let mut state = ServerState::starting(name);
             (state.status.phase, state.settled) = (ServerPhase::Ready, true);
             state.offers = tools.iter().map(offer).collect();
+            let is_destructive = |tool: &&&str| tool.contains("destructive");
+            state.destructive = tools.iter().filter(is_destructive).map(|tool| (*tool).to_owned()).collect();
             state
         };
         Self::of(&servers.iter().map(state).collect::<Vec<_>>())
@@ -233,6 +248,14 @@ impl Route {
     pub(super) fn missing(&self, arguments: &Map<String, Value>) -> Vec<&str> {
         self.required.iter().map(String::as_str).filter(|name| !arguments.contains_key(*name)).collect()
     }
+}
+
+/// The tools of a list that the server marks as destructive.
+pub(super) fn destructive(list: &ToolList) -> BTreeSet<String> {
+    let is_marked = |tool: &&Tool| {
+        tool.annotations.as_ref().is_some_and(|annotations| annotations.destructive_hint == Some(true))
+    };
+    list.tools.iter().filter(is_marked).map(|tool| tool.name.to_string()).collect()
 }
 
 /// The tools of a list that are offered (permitted by the declaration, of bounded size, each name once), and a line for each

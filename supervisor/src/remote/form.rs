@@ -1,7 +1,7 @@
 //! The questions of an agent as forms, and the answers to them. Pure.
 
 use caipe_a2a::model::{Artifact, Part};
-use caipe_engine::{ANSWER_FIELD, ASK_TOOL, Answered, Decision, FieldType, Form, FormField};
+use caipe_engine::{ALWAYS, ANSWER_FIELD, ASK_TOOL, Answered, Decision, FieldType, Form, FormField};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -22,6 +22,7 @@ struct Wire {
     arguments: Option<Value>,
     interaction_id: Option<String>,
     digest: Option<String>,
+    always: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -67,6 +68,7 @@ pub(super) fn of(artifact: &Artifact) -> Option<Form> {
         digest,
         action: wire.action_name.filter(|name| !name.is_empty()).unwrap_or_else(|| ASK_TOOL.to_owned()),
         arguments: wire.arguments.unwrap_or_default(),
+        always: wire.always == Some(true),
         title: wire.input_title.unwrap_or_default(),
         description: description.unwrap_or_default(),
         fields: wire.input_fields.into_iter().flatten().take(MOST_FIELDS).filter_map(field).collect(),
@@ -149,6 +151,13 @@ fn decided(call: &Form, decision: &Decision) -> (String, Value) {
     let action = &call.action;
     let (words, mut data) = match decision {
         Decision::Approve => ("yes".to_owned(), json!({"type": "approve", "action_name": action})),
+        Decision::Always => {
+            ("yes".to_owned(), json!({"type": "approve", "action_name": action, ALWAYS: true}))
+        }
+        // Upstream's agents know it by this name.
+        Decision::Respond { message } => {
+            (message.clone(), json!({"type": "response", "action_name": action, "message": message}))
+        }
         Decision::Submit { values } | Decision::Edit { arguments: values } => {
             (lines(values), edit(call, values))
         }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::form;
-use crate::binding::REQUIRE_APPROVAL;
+use crate::binding::{ALWAYS_ALLOWED, REQUIRE_APPROVAL};
 use crate::delegation::{Delegation, RunInfo};
 
 /// The namespace of all ids.
@@ -62,7 +62,7 @@ fn id(parts: &[&[u8]]) -> Uuid {
 pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[String]) -> Message {
     let mut message = Message::user(&ids.message, &delegation.prompt);
     message.context_id = Some(ids.context.clone());
-    message.metadata = Some(metadata(&delegation.run, &ids.memory, require_approval));
+    message.metadata = Some(metadata(delegation, &ids.memory, require_approval));
     message
 }
 
@@ -79,7 +79,7 @@ pub(super) fn answer(
     let parts: Vec<Part> = form::answer(answered);
     let mut message = Message::new(Role::User, answer_id(ids, answered), parts).within(task, context);
     message.context_id = Some(context.to_owned()).filter(|context| !context.is_empty());
-    message.metadata = Some(metadata(&delegation.run, &ids.memory, require_approval));
+    message.metadata = Some(metadata(delegation, &ids.memory, require_approval));
     message
 }
 
@@ -95,7 +95,8 @@ fn answer_id(ids: &Ids, answered: &Answered) -> Uuid {
     id(&parts)
 }
 
-fn metadata(run: &RunInfo, memory: &str, require_approval: &[String]) -> Metadata {
+fn metadata(delegation: &Delegation, memory: &str, require_approval: &[String]) -> Metadata {
+    let Delegation { run, agent, .. } = delegation;
     let members = [
         ("trace_id", Some(&*run.trace_id)),
         ("context_id", Some(memory)),
@@ -107,7 +108,9 @@ fn metadata(run: &RunInfo, memory: &str, require_approval: &[String]) -> Metadat
     demanded.sort_unstable();
     demanded.dedup();
     let demanded = (!demanded.is_empty()).then(|| (REQUIRE_APPROVAL.to_owned(), json!(demanded)));
-    members.chain(demanded).collect()
+    let allowed = run.always_allowed.get(agent).filter(|tools| !tools.is_empty());
+    let allowed = allowed.map(|tools| (ALWAYS_ALLOWED.to_owned(), json!(tools)));
+    members.chain(demanded).chain(allowed).collect()
 }
 
 /// Call options with W3C Trace Context, so that the agent's spans belong to the same trace.

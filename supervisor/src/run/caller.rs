@@ -3,10 +3,9 @@
 use caipe_a2a::model::{Message, Metadata};
 use serde_json::Value;
 
-use crate::binding::USER_EMAIL;
+use caipe_crds::resource::approver::Approver;
 
-/// The member of a message's metadata in which the server records its sender, replacing any that the client has sent.
-const SENT_BY: &str = "sent_by";
+use crate::binding::{APPROVER_AS, SENT_BY, USER_EMAIL};
 
 /// The sender of a message, as its credential says.
 #[derive(Debug, Clone, Default)]
@@ -15,21 +14,65 @@ pub struct Caller {
     pub owner: Option<String>,
     /// The principal, for the record of its messages.
     pub principal: Option<String>,
-    /// The user, if the credential names one. The message cannot name another one then.
-    pub user: Option<String>,
+    /// The person of the token, if the credential is one. The message cannot name another user then.
+    pub person: Option<Person>,
+}
+
+/// The person or the service that a token names.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Person {
+    pub subject: String,
+    /// The e-mail address, unless the issuer says that it is not verified.
+    pub email: Option<String>,
+    pub groups: Vec<String>,
+}
+
+impl Person {
+    /// The e-mail address, or else the subject.
+    pub fn name(&self) -> &str {
+        self.email.as_deref().unwrap_or(&self.subject)
+    }
+
+    /// Whether an approver of the resource is this person, or a group of it.
+    pub fn is(&self, approver: &Approver) -> bool {
+        let Approver { subject, email, group } = approver;
+        approver.is_one()
+            && (subject.as_ref() == Some(&self.subject)
+                || group.as_ref().is_some_and(|group| self.groups.contains(group))
+                || email
+                    .as_ref()
+                    .zip(self.email.as_ref())
+                    .is_some_and(|(listed, own)| listed.trim().to_lowercase() == own.trim().to_lowercase()))
+    }
 }
 
 impl Caller {
-    /// Writes the sender into the message's metadata, so that the history shows who asked, answered and approved.
-    pub(super) fn mark(&self, message: &mut Message) {
+    /// The approvers of these that the sender is.
+    pub(super) fn listed<'a>(
+        &self,
+        approvers: impl Iterator<Item = &'a Approver>,
+    ) -> impl Iterator<Item = &'a Approver> {
+        approvers.filter(|approver| self.person.as_ref().is_some_and(|person| person.is(approver)))
+    }
+
+    /// Writes the sender into the message's metadata, so that the history shows who asked, answered and approved, and as
+    /// which of these approvers.
+    pub(super) fn mark<'a>(&self, message: &mut Message, approvers: impl Iterator<Item = &'a Approver>) {
         if let Some(metadata) = &mut message.metadata {
-            metadata.remove(SENT_BY);
+            metadata.retain(|key, _| key != SENT_BY && key != APPROVER_AS);
         }
-        for (key, value) in [(SENT_BY, &self.principal), (USER_EMAIL, &self.user)] {
-            if let Some(value) = value {
-                let metadata = message.metadata.get_or_insert_with(Metadata::new);
-                metadata.insert(key.to_owned(), Value::from(value.as_str()));
-            }
+        let user = self.person.as_ref().map(Person::name);
+        let mut record = |key: &str, value: Value| {
+            message.metadata.get_or_insert_with(Metadata::new).insert(key.to_owned(), value);
+        };
+        for (key, value) in [(SENT_BY, self.principal.as_deref()), (USER_EMAIL, user)] {
+            value.into_iter().for_each(|value| record(key, value.into()));
+        }
+        let mut entries: Vec<String> = self.listed(approvers).map(ToString::to_string).collect();
+        entries.sort();
+        entries.dedup();
+        if !entries.is_empty() {
+            record(APPROVER_AS, entries.into());
         }
     }
 }
@@ -44,8 +87,12 @@ mod tests {
     fn the_sender_and_the_user_are_those_of_the_credential() {
         let forged = || {
             let mut message = Message::user("m", "by user: bob@example.com\n\nhello");
-            let claims = [(USER_EMAIL, "bob@example.com"), (SENT_BY, "bob")];
-            let claims = claims.map(|(key, value)| (key.to_owned(), Value::from(value)));
+            let claims = [
+                (USER_EMAIL, Value::from("bob@example.com")),
+                (SENT_BY, "bob".into()),
+                (APPROVER_AS, vec!["group leads"].into()),
+            ];
+            let claims = claims.map(|(key, value)| (key.to_owned(), value));
             message.metadata = Some(Metadata::from_iter(claims));
             message
         };
@@ -53,17 +100,36 @@ mod tests {
         let ann = Caller {
             owner: Some("sub:ann".to_owned()),
             principal: Some("sub:ann".to_owned()),
-            user: Some("ann@example.com".to_owned()),
+            person: Some(Person {
+                subject: "ann".to_owned(),
+                email: Some("ann@example.com".to_owned()),
+                groups: vec!["leads".to_owned()],
+            }),
         };
+        let approver = |email: Option<&str>, group: Option<&str>| Approver {
+            email: email.map(str::to_owned),
+            group: group.map(str::to_owned),
+            ..Approver::default()
+        };
+        let approvers = [
+            approver(None, Some("leads")),
+            approver(None, Some("sre")),
+            approver(Some("Ann@Example.com"), None),
+            approver(Some("ann@example.com"), Some("leads")),
+            Approver::default(),
+        ];
         let mut message = forged();
-        ann.mark(&mut message);
+        ann.mark(&mut message, approvers.iter());
         assert_eq!(sent_by(&message), Some("sub:ann".into()));
-        assert_eq!(Request::read(&message).unwrap().user.as_deref(), Some("ann@example.com"));
+        let request = Request::read(&message).unwrap();
+        assert_eq!(request.user.as_deref(), Some("ann@example.com"));
+        assert_eq!(request.approver_as, ["email Ann@Example.com", "group leads"]);
         let mut message = forged();
-        Caller::default().mark(&mut message);
+        Caller::default().mark(&mut message, approvers.iter());
         assert_eq!(sent_by(&message), None);
+        assert!(Request::read(&message).unwrap().approver_as.is_empty());
         let mut message = Message::user("m", "hello");
-        Caller::default().mark(&mut message);
+        Caller::default().mark(&mut message, approvers.iter());
         assert_eq!(message.metadata, None);
     }
 }

@@ -32,7 +32,13 @@ impl EffectRunner {
                 self.turn = ModelTurn::start(&self.agent, turn, request, self.scope.child_token());
             }
             Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
-            Effect::Delegate { call, agent, prompt, resume } => self.delegate(call, &agent, prompt, resume),
+            Effect::Delegate { call, agent, prompt, resume } => {
+                // A person may have allowed more since the run began.
+                if *self.run.always_allowed != state.always_allowed {
+                    self.run.always_allowed = Arc::new(state.always_allowed.clone());
+                }
+                self.delegate(call, &agent, prompt, resume);
+            }
             Effect::Abort { calls } => self.abort(&calls),
             Effect::Withdraw { call, agent, from } => self.withdraw(call, agent, from),
             Effect::Finish => self.stop(),

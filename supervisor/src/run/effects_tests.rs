@@ -44,6 +44,7 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         streaming: true,
         limits: Limits::default(),
         require_approval: Vec::new(),
+        allow_always: Vec::new(),
         preambles: PreambleCache::default(),
     };
     let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "0".into(), ..RunInfo::default() };

@@ -129,9 +129,11 @@ impl TaskEventLog {
         &self.record.context
     }
 
-    /// The user that the first message names.
-    pub(super) fn user(&self) -> Option<String> {
-        Request::of_stored(&self.record.request).ok()?.user
+    /// The user that the agents work for: the one of the newest message, or of the first one if that names none. The task of an
+    /// owner is always for the user of its first message, because an approver may have sent the newest one.
+    pub(super) fn user_with(&self, newest: Option<String>) -> Option<String> {
+        let newest = newest.filter(|_| self.record.owner.is_none());
+        newest.or_else(|| Request::of_stored(&self.record.request).ok()?.user)
     }
 
     pub(super) const fn record(&self) -> &TaskRecord {
@@ -162,9 +164,15 @@ impl TaskEventLog {
             task: self.record.id.as_str().into(),
             trace_id: self.record.trace_id.as_str().into(),
             user: user.map(Into::into),
+            always_allowed: Arc::default(),
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
             require_approval: require_approval.into(),
         }
+    }
+
+    /// The tools that the delegating supervisor says a person has allowed for the rest of the conversation.
+    pub(super) fn always_allowed(&self) -> Vec<String> {
+        Request::of_stored(&self.record.request).map(|request| request.always_allowed).unwrap_or_default()
     }
 
     /// Ends the task as failed.

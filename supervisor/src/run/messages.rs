@@ -34,18 +34,18 @@ impl Runs {
     }
 
     /// As [`Runs::send`], for an authenticated caller: it owns the new task, and must own the task or context that the
-    /// message names.
+    /// message names, or be an approver whose decision the task waits for.
     pub async fn send_as(
         self: &Arc<Self>,
         caller: &Caller,
         mut message: Message,
     ) -> Result<(Arc<TaskLog>, u64), RunError> {
         self.presentation.place(&mut message);
-        caller.mark(&mut message);
+        caller.mark(&mut message, self.supervisor.get().all_approvers());
         let request = Request::read(&message).map_err(RunError::Invalid)?;
         let owner = caller.owner.as_deref();
         if let Some(task) = message.task_id.clone() {
-            self.admit(owner, &task).await?;
+            self.admit_participant(caller, &task).await?;
             return self.continue_task(&task, message, request).await;
         }
         let admit = |context: &String| self.conversations.admit(context, owner).ok_or_else(foreign_context);

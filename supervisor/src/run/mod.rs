@@ -1,6 +1,7 @@
 //! Runs: the engine's decisions are committed, shown and carried out.
 
 mod active_tasks;
+mod approvers;
 mod asking_agents;
 mod caller;
 mod conversations;
@@ -16,7 +17,7 @@ mod recovery;
 mod service;
 mod start;
 
-pub use caller::Caller;
+pub use caller::{Caller, Person};
 pub use driver::{Batch, Driver, Sink, SinkError};
 pub use error::RunError;
 pub use service::{LOG_MEMORY, Runs};

@@ -15,6 +15,7 @@ use tokio_util::task::task_tracker::TaskTrackerToken;
 use tracing::Instrument as _;
 
 use super::active_tasks::{ActiveTasks, TaskLease};
+use super::approvers::Authority;
 use super::asking_agents::AskingAgents;
 use super::conversations::{Conversations, Turn, end_lost_run};
 use super::driver::Driver;
@@ -283,7 +284,7 @@ impl Runs {
             () = turn.acquired() => {}
             () = stop.cancelled() => return event_log.end(Outcome::Canceled).await,
         }
-        let (user, agent) = (begin.user().or_else(|| event_log.user()), self.supervisor.get());
+        let (user, agent) = (event_log.user_with(begin.user()), self.supervisor.get());
         // An agent that has just started has no tools yet.
         agent.settled(&stop).await;
         let run = event_log.info(user);
@@ -319,10 +320,21 @@ impl Runs {
             state = loaded;
             event_log.set_saved(saved);
         }
+        if !self.serves_people() {
+            let allowed = event_log.always_allowed();
+            if !allowed.is_empty() {
+                state.always_allowed.entry(agent.name.clone()).or_default().extend(allowed);
+            }
+        }
         if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
-        let start = begin.start(&state, || agent.abilities(&run.require_approval));
+        let authority = Authority { agent, owner: event_log.record().owner.as_deref() };
+        let start = begin.start(
+            &state,
+            || agent.abilities(&run.require_approval),
+            |request, decisions| authority.refusal(&state, request, decisions),
+        );
         if state.phase == Phase::Waiting && matches!(start, RunStart::Run(_)) {
             self.close_questions(event_log).await?;
         }

@@ -53,7 +53,14 @@ impl RunTrigger {
 
     /// How the run starts in this state. The engine ignores an input that does not fit its phase, so a run that started with
     /// one would never end.
-    pub(super) fn start(self, state: &RunState, abilities: impl FnOnce() -> Abilities) -> RunStart {
+    ///
+    /// `refusal` is why the sender of an answer must not make its decisions.
+    pub(super) fn start(
+        self,
+        state: &RunState,
+        abilities: impl FnOnce() -> Abilities,
+        refusal: impl FnOnce(&Request, &[BoundDecision]) -> Option<String>,
+    ) -> RunStart {
         let message = |message: caipe_model::Message| {
             if message.plain_text().trim().is_empty() {
                 return failed(
@@ -73,8 +80,13 @@ impl RunTrigger {
             }
             // An answer that was stored before a crash is not lost.
             (Self::Answer(request) | Self::RecoverAnswer(request), Phase::Waiting) => {
-                match request.reply(&state.questions(), true) {
-                    Reply::Decisions(decisions) => RunStart::Run(Input::Decided { decisions }.into()),
+                match request.clone().reply(&state.questions(), true) {
+                    Reply::Decisions(decisions) => {
+                        RunStart::Run(Box::new(match refusal(&request, &decisions) {
+                            None => Input::Decided { decisions },
+                            Some(reason) => Input::Undecided { reason },
+                        }))
+                    }
                     Reply::Unclear(reason) => RunStart::Run(Input::Undecided { reason }.into()),
                     Reply::Message(text) => message(text),
                 }

@@ -327,7 +327,8 @@ impl Simulation {
             }
             Approves::Waiting(_) => {}
         }
-        let start = RunTrigger::Answer(Request::read(&message).unwrap()).start(&self.state, abilities);
+        let start =
+            RunTrigger::Answer(Request::read(&message).unwrap()).start(&self.state, abilities, |_, _| None);
         let RunStart::Run(input) = start else { panic!("{start:?}") };
         if matches!(*input, Input::Undecided { .. }) {
             counts.asked_again.fetch_add(1, Ordering::Relaxed);
@@ -344,7 +345,7 @@ impl Simulation {
             && let Some(message) = self.queue.pop_front()
         {
             let request = Request::read(&message).unwrap();
-            match RunTrigger::Request(request).start(&self.state, abilities) {
+            match RunTrigger::Request(request).start(&self.state, abilities, |_, _| None) {
                 RunStart::Run(input) => {
                     assert!(!matches!(*input, Input::Decided { .. }), "it was sent before the question");
                     self.running.clear();

@@ -47,7 +47,7 @@ fn state(phase: &Phase) -> RunState {
 
 /// What comes of it, in a word.
 fn outcome(begin: RunTrigger, phase: &Phase) -> &'static str {
-    match begin.start(&state(phase), Abilities::default) {
+    match begin.start(&state(phase), Abilities::default, |_, _| None) {
         RunStart::Run(input) => match *input {
             Input::Message { .. } => "message",
             Input::Decided { decisions } if decisions[0].decision == Decision::Approve => "decided",

@@ -36,6 +36,7 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         streaming: true,
         limits: Limits::default(),
         require_approval: require_approval.iter().map(|pattern| (*pattern).to_owned()).collect(),
+        allow_always: Vec::new(),
         preambles: PreambleCache::default(),
     };
     agent.settled(&CancellationToken::new()).await;

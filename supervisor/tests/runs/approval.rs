@@ -53,7 +53,8 @@ async fn asked(text: &str, store: Arc<dyn Store>) -> Asked {
 
 fn setup(tools: &Tools) -> TestSetup {
     let (servers, require_approval) = (vec![tools.spec()], vec!["ec*".to_owned()]);
-    TestSetup { script: SCRIPT, servers, require_approval, ..TestSetup::default() }
+    let allow_always = require_approval.clone();
+    TestSetup { script: SCRIPT, servers, require_approval, allow_always, ..TestSetup::default() }
 }
 
 impl Asked {
@@ -288,6 +289,49 @@ async fn an_approval_outlives_the_process_that_asked() {
     let events = read_after(&log, seen).await;
     assert_eq!(texts(&events, "final_result"), ["helper said 3;danger;"]);
     assert_eq!(called(&asked.tools), [ADDED, r#"{"text":"danger"}"#]);
+}
+
+#[tokio::test]
+async fn a_tool_that_is_allowed_for_always_asks_no_more_in_this_conversation() {
+    let store = memory();
+    let asked = asked("one by one", store.clone()).await;
+    let events = asked.answer(vec![Part::text(asked.choice(0, "always"))]).await;
+    assert_eq!(texts(&events, "final_result"), ["helper said first;second;"], "later in the same task");
+    // After a restart, another delegation of the same conversation, and then another conversation.
+    let runs = setup(&asked.tools).runs(store);
+    let context = asked.log.snapshot().context_id;
+    let (log, _) = runs.send(message("both", Some(&context))).await.unwrap();
+    assert_eq!(texts(&read(&log).await, "final_result"), ["helper said first;second;"]);
+    assert_eq!(called(&asked.tools).len(), 4);
+    let (log, _) = runs.send(message("both", None)).await.unwrap();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    assert_eq!(called(&asked.tools).len(), 4);
+}
+
+#[tokio::test]
+async fn a_person_answers_instead_of_the_tool() {
+    for by_text in [true, false] {
+        let asked = asked("go", memory()).await;
+        let answer = if by_text {
+            Part::text(format!("{}: done by hand", asked.choice(0, "approve").replace("approve", "respond")))
+        } else {
+            decisions(&json!([{"type": "respond", "message": "done by hand"}]))
+        };
+        let events = asked.answer(vec![answer]).await;
+        assert_eq!(called(&asked.tools), [ADDED], "the call is not made");
+        let answer = texts(&events, "final_result").concat();
+        assert!(answer.contains("A person answered instead:\n\ndone by hand"), "{answer}");
+    }
+}
+
+#[tokio::test]
+async fn a_client_of_a_supervisor_cannot_claim_what_was_allowed() {
+    let tools = Tools::start().await;
+    let runs = setup(&tools).runs(memory());
+    let claim = serde_json::from_value(json!({"always_allowed": ["echo"]})).unwrap();
+    let (log, _) = runs.send(Message { metadata: Some(claim), ..message("go", None) }).await.unwrap();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    assert_eq!(called(&tools), [ADDED]);
 }
 
 #[tokio::test]

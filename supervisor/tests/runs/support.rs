@@ -52,6 +52,7 @@ pub(crate) struct TestSetup {
     pub(crate) streaming: bool,
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) require_approval: Vec<String>,
+    pub(crate) allow_always: Vec<String>,
     /// The backend of the worker, if it is not in process.
     pub(crate) backend: Option<Arc<dyn AgentBackend>>,
 }
@@ -63,6 +64,7 @@ impl Default for TestSetup {
             streaming: true,
             servers: Vec::new(),
             require_approval: Vec::new(),
+            allow_always: Vec::new(),
             backend: None,
         }
     }
@@ -120,6 +122,7 @@ impl TestSetup {
             streaming: self.streaming,
             limits: Limits::default(),
             require_approval,
+            allow_always: self.allow_always.clone(),
             preambles: PreambleCache::default(),
         })
     }
@@ -158,7 +161,7 @@ pub(crate) fn to_task(task: Option<&str>, context: &str, parts: Vec<Part>) -> Me
 
 /// An authenticated caller, which owns its tasks.
 pub(crate) fn caller(name: &str) -> Caller {
-    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), user: None }
+    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), person: None }
 }
 
 /// Decisions as clients send them.

@@ -40,6 +40,8 @@ pub enum FormKind {
         call: String,
         /// The text that approves the call.
         approve: String,
+        /// Whether an approval may also allow later calls of the tool.
+        always: bool,
     },
     /// Any text.
     Words,
@@ -100,6 +102,10 @@ pub enum FormAnswer {
     Values(Map<String, Value>),
     /// The call may run.
     Approve,
+    /// The call may run, and all later calls of the tool in the conversation.
+    Always,
+    /// The call may not run: this text is its result.
+    Respond(String),
     /// The call may not run, with the reason.
     Reject(String),
     Words(String),
@@ -113,6 +119,7 @@ struct WireForm {
     response: Option<String>,
     action_name: Option<String>,
     arguments: Option<Value>,
+    always: Option<bool>,
 }
 
 impl Form {
@@ -139,7 +146,8 @@ impl Form {
         let kind = if action != ASK_ACTION && fields.iter().all(|field| field.name == DECISION_FIELD) {
             let choice = fields.first().and_then(|field| field.choices.first()).and_then(Value::as_str);
             let approve = one_line(choice.unwrap_or("approve"));
-            FormKind::Approval { call: call(&action, wire.arguments.as_ref()), approve }
+            let always = wire.always == Some(true);
+            FormKind::Approval { call: call(&action, wire.arguments.as_ref()), approve, always }
         } else if fields.is_empty() {
             FormKind::Words
         } else {
@@ -168,6 +176,14 @@ impl Form {
             FormAnswer::Approve => {
                 vec![Part::text("approve"), self.resume(json!({"type": "approve", "action_name": action}))]
             }
+            FormAnswer::Always => {
+                let decision = json!({"type": "approve", "action_name": action, "always": true});
+                vec![Part::text("always"), self.resume(decision)]
+            }
+            FormAnswer::Respond(message) => vec![
+                Part::text(message.as_str()),
+                self.resume(json!({"type": "respond", "action_name": action, "message": message})),
+            ],
             FormAnswer::Reject(message) => vec![
                 Part::text(message.as_str()),
                 self.resume(json!({"type": "reject", "action_name": action, "message": message})),

@@ -82,13 +82,26 @@ fn an_action_without_fields_wants_approval() {
     let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"key": "A-1"}, "input_fields": []});
     let form = Form::read(&data).unwrap();
     let call = "delete_issue {\"key\":\"A-1\"}".to_owned();
-    assert_eq!(form.kind, FormKind::Approval { call, approve: "approve".to_owned() });
+    assert_eq!(form.kind, FormKind::Approval { call, approve: "approve".to_owned(), always: false });
     let parts = form.parts(&FormAnswer::Approve);
     let decision = json!({"resume": {"decisions": [{"type": "approve", "action_name": "delete_issue"}]}});
     assert_eq!(parts[1].as_data(), Some(&decision));
     let parts = form.parts(&FormAnswer::Reject("not now".to_owned()));
     let decision = json!({"resume": {"decisions": [{"type": "reject", "action_name": "delete_issue", "message": "not now"}]}});
     assert_eq!((parts[0].as_text(), parts[1].as_data()), (Some("not now"), Some(&decision)));
+    let parts = form.parts(&FormAnswer::Respond("It is gone.".to_owned()));
+    let decision = json!({"resume": {"decisions": [{"type": "respond", "action_name": "delete_issue", "message": "It is gone."}]}});
+    assert_eq!((parts[0].as_text(), parts[1].as_data()), (Some("It is gone."), Some(&decision)));
+}
+
+#[test]
+fn an_approval_for_the_whole_conversation_says_so() {
+    let data = json!({"user_input": true, "action_name": "comment", "always": true, "input_fields": []});
+    let form = Form::read(&data).unwrap();
+    assert!(matches!(form.kind, FormKind::Approval { always: true, .. }), "{form:?}");
+    let decision =
+        json!({"resume": {"decisions": [{"type": "approve", "action_name": "comment", "always": true}]}});
+    assert_eq!(form.parts(&FormAnswer::Always)[1].as_data(), Some(&decision));
 }
 
 #[test]

@@ -5,6 +5,7 @@ mod abuse;
 mod agent;
 mod answers;
 mod approval;
+mod approvers;
 mod auth;
 mod bad_input;
 mod benchmark;

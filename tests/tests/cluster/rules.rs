@@ -134,6 +134,12 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "brings its own tools and model",
         ),
         (
+            "spec.agents[0].approvers[0]",
+            of_agent(&json!({"approvers": [{"email": "a", "group": "b"}]})),
+            "set exactly one of subject, email and group",
+        ),
+        ("spec", of_agent(&json!({"approvers": [{"group": "b"}]})), "set spec.auth.oauth2"),
+        (
             "spec.agents[0]",
             of_agent(&json!({"identity": null, "external": {"url": "http://a"}, "secretRef": {"name": "a"}})),
             "nothing is run for an external agent",

@@ -39,6 +39,15 @@ pub trait Agent: Send + Sync + 'static {
     async fn task(&self, id: &str, history_length: Option<u32>, call: &CallContext)
     -> Result<Task, A2aError>;
 
+    /// Checks that the caller may read and set the push configurations of a task. The default permits each caller that may
+    /// read the task.
+    ///
+    /// # Errors
+    /// As [`Agent::task`].
+    async fn admit_pushes(&self, id: &str, call: &CallContext) -> Result<(), A2aError> {
+        self.task(id, Some(0), call).await.map(drop)
+    }
+
     /// Cancels a task and returns it. Returns a canceled task unchanged.
     ///
     /// # Errors

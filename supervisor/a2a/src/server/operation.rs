@@ -87,7 +87,7 @@ impl Operations<'_> {
         pushes.check(&config, push::inline_prefix(self.call.version))?;
         if let Some(task) = &request.message.task_id {
             // Only a caller with access to the task may learn of its configurations.
-            self.server.agent.task(task, Some(0), self.call).await?;
+            self.server.agent.admit_pushes(task, self.call).await?;
             pushes.has_room(task, &config, self.call.version).await?;
         }
         Ok((Some(pushes), Some(config)))

@@ -23,7 +23,7 @@ pub(super) fn check(form: &mut Form, decisions: Vec<Decision>, faults: &mut Vec<
             }
             Decision::Submit { values } => values,
             Decision::Approve => Map::new(),
-            Decision::Edit { .. } | Decision::Reject { .. } => {
+            Decision::Always | Decision::Respond { .. } | Decision::Edit { .. } | Decision::Reject { .. } => {
                 checked.push(decision);
                 continue;
             }

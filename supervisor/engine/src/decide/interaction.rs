@@ -1,9 +1,10 @@
 //! A person's decisions.
 
+use caipe_model::truncated;
 use serde_json::{Map, Value};
 
 use crate::abilities::Abilities;
-use crate::conversation;
+use crate::conversation::{self, TRUNCATED};
 use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
 use crate::form::{Answered, BoundDecision, Decision, Form};
@@ -16,6 +17,9 @@ use super::{call_results, calls, form_values, route};
 
 /// The message of a rejection without one.
 const REJECTED: &str = "User rejected the request";
+
+/// The first line of the result of a call that a person has answered.
+const RESPONDED: &str = "The tool was not called. A person answered instead:";
 
 /// The reason for rejecting decisions that do not fit the questions.
 const MISFIT: &str =
@@ -34,6 +38,7 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: &[BoundDecision],
         Ok(checked) => checked,
         Err(reason) => return ask_again(state, reason, out),
     };
+    allow_always(state, decisions);
     state.phase = Phase::Calls;
     // The answer may begin another task, whose client has not seen the plan.
     if let Some(plan) = state.plan.last_emitted() {
@@ -53,6 +58,17 @@ pub(super) fn apply_decisions(state: &mut RunState, decisions: &[BoundDecision],
     calls::start_ready(state, out);
     out.extend(resumed);
     calls::settle(state, out);
+}
+
+/// Records which tools a person has allowed for the rest of the conversation.
+fn allow_always(state: &mut RunState, decisions: &[BoundDecision]) {
+    let asked: Vec<Form> = state.questions().into_iter().flat_map(Form::calls).collect();
+    for decision in decisions.iter().filter(|decision| decision.decision == Decision::Always) {
+        let Some(call) = asked.iter().find(|call| decision.is_about(call)) else { continue };
+        if let Some(agent) = state.asking_agent(&call.id).cloned() {
+            state.always_allowed.entry(agent).or_default().insert(call.action.clone());
+        }
+    }
 }
 
 /// The decisions of each question, by call, with the values of forms in the types of their fields; or why values are invalid,
@@ -126,9 +142,10 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
         return Some(calls::perform(call, Some(Resume { from, answered })));
     }
     let decision = decisions.into_iter().next().unwrap_or(Decision::Reject { message: String::new() });
-    let closed = match call.kind {
-        CallKind::Ask => Some(answer(&form, decision)),
-        _ => approve(abilities, call, &decision).err().map(Err),
+    let closed = match (&call.kind, decision) {
+        (CallKind::Ask, decision) => Some(answer(&form, decision)),
+        (_, Decision::Respond { message }) => Some(Ok(responded(&message, abilities))),
+        (_, decision) => approve(abilities, call, &decision).err().map(Err),
     };
     if let Some(result) = closed {
         call_results::close(call, result, usize::MAX);
@@ -136,21 +153,29 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
     None
 }
 
+/// The result of a call that a person has answered.
+fn responded(message: &str, abilities: &Abilities) -> String {
+    let text = truncated(message, abilities.limits.tool_output_chars, TRUNCATED);
+    format!("{RESPONDED}\n\n{text}")
+}
+
 /// The result of a form.
 fn answer(form: &Form, decision: Decision) -> Result<String, String> {
     match decision {
         Decision::Submit { values } => Ok(form_tool::submitted(form, &values)),
-        Decision::Approve | Decision::Edit { .. } => Ok(form_tool::submitted(form, &Map::new())),
-        Decision::Reject { message } => Err(rejection(&message)),
+        Decision::Approve | Decision::Always | Decision::Edit { .. } => {
+            Ok(form_tool::submitted(form, &Map::new()))
+        }
+        Decision::Reject { message } | Decision::Respond { message } => Err(rejection(&message)),
     }
 }
 
 /// Approves a call, with other arguments if the person edited it.
 fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -> Result<(), String> {
     match decision {
-        Decision::Approve | Decision::Submit { .. } => {}
+        Decision::Approve | Decision::Always | Decision::Submit { .. } => {}
         Decision::Edit { arguments } => call.arguments = Value::Object(arguments.clone()),
-        Decision::Reject { message } => return Err(rejection(message)),
+        Decision::Reject { message } | Decision::Respond { message } => return Err(rejection(message)),
     }
     // The arguments and the available agents may have changed since the question.
     if matches!(call.kind, CallKind::Delegation { .. }) {

@@ -74,7 +74,8 @@ fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<Strin
 pub(super) fn approval(abilities: &Abilities, name: &str, arguments: &Value) -> Option<Form> {
     let needs_approval =
         abilities.require_approval.iter().any(|pattern| ApprovalPattern::new(pattern).covers(name));
-    needs_approval.then(|| Form::approval(name, arguments.clone()))
+    let always = abilities.allow_always.contains(name);
+    needs_approval.then(|| Form { always, ..Form::approval(name, arguments.clone()) })
 }
 
 /// Whether a call only reads the definitions of the workflows.

@@ -92,6 +92,7 @@ fn respond(
 fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> PendingCall {
     match route::route(&state.abilities, request) {
         Route::Start { kind, arguments, question } => {
+            let question = question.filter(|form| !state.is_always_allowed(&form.action));
             let question = question.map(|form| state.identified(*form));
             pending(request, kind, arguments, question)
         }

@@ -1,5 +1,6 @@
 //! Forms and approvals.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use caipe_engine::{
@@ -178,6 +179,59 @@ fn a_decision_is_about_one_call_and_the_others_keep_waiting() {
     assert!(story(&sim.feed(Input::Decided { decisions: vec![other] }))[0].starts_with("refused: "));
     let effects = sim.feed(Input::Decided { decisions: vec![approve(&a)] });
     assert_eq!(story(&effects), ["delete_app starts", "run delete_app a"]);
+}
+
+#[test]
+fn a_person_may_allow_a_tool_for_the_rest_of_the_conversation() {
+    let mut abilities = abilities(AnswerMode::Structured);
+    abilities.require_approval = vec!["delete_*".to_owned()];
+    abilities.allow_always = BTreeSet::from(["delete_app".to_owned()]);
+    abilities.tools.insert("delete_db".to_owned());
+    let mut sim = Sim::new(abilities);
+    sim.say("clean up");
+    sim.model("", &[("a", "delete_app", "{}"), ("b", "delete_db", "{}")]);
+    let asked = sim.waiting();
+    assert_eq!(asked.iter().map(|call| call.always).collect::<Vec<_>>(), [true, false]);
+    let always = |call: &Form| BoundDecision::about(call, Decision::Always);
+    let reported = story(&sim.feed(Input::Decided { decisions: vec![always(&asked[1])] }));
+    assert!(reported[0].starts_with("refused: "), "it was not offered: {reported:?}");
+    let effects = sim.feed(Input::Decided { decisions: vec![always(&asked[0])] });
+    assert_eq!(story(&effects), ["delete_app starts", "run delete_app a"]);
+    sim.tool("a", "gone");
+    decide(&mut sim, vec![reject("no")]);
+
+    // After a restart, in the next turn, for this tool of this agent only.
+    sim.state = reloaded(&sim.state);
+    assert_eq!(
+        story(&sim.model("", &[("c", "delete_app", "{}")])),
+        ["delete_app starts", "run delete_app c"]
+    );
+    sim.tool("c", "gone");
+    let asks = ["asks delete_db", "input required", "finish"];
+    assert_eq!(story(&sim.model("", &[("d", "delete_db", "{}")])), asks);
+    decide(&mut sim, vec![reject("no")]);
+    sim.abilities.allow_always.clear();
+    let abilities = sim.abilities.clone();
+    sim.feed(Input::Abilities { abilities });
+    let asks = ["asks delete_app", "input required", "finish"];
+    assert_eq!(story(&sim.model("", &[("e", "delete_app", "{}")])), asks, "the resource forbids it by now");
+}
+
+#[test]
+fn a_person_answers_in_the_tools_stead() {
+    let mut sim = guarded();
+    sim.model("", &[("a", "delete_app", "{}")]);
+    let effects = decide(&mut sim, vec![Decision::Respond { message: "It is gone since May.".to_owned() }]);
+    assert_eq!(story(&effects), ["ask"], "the call is not made");
+    assert_eq!(
+        sim.result("a"),
+        "The tool was not called. A person answered instead:\n\nIt is gone since May."
+    );
+    assert!(!sim.results()[0].is_error);
+    let mut sim = self::asked();
+    sim.model("", &[("f", "CAIPEAgentResponse", FORM)]);
+    let reported = story(&decide(&mut sim, vec![Decision::Respond { message: "x".to_owned() }]));
+    assert!(reported[0].starts_with("refused: "), "a form has fields: {reported:?}");
 }
 
 #[test]

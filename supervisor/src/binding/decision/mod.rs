@@ -6,7 +6,7 @@
 mod text;
 
 use caipe_a2a::model::{Content, Message};
-use caipe_engine::{APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, REJECT};
+use caipe_engine::{ALWAYS, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, REJECT};
 use serde_json::{Map, Value};
 
 use text::verdict;
@@ -21,8 +21,8 @@ const SHAPE: &str = "the shape of the decision is not known. An edit of a call i
                      {…}}}}; an approval has no arguments";
 
 /// The members that a decision may have.
-const MEMBERS: [&str; 8] =
-    ["type", "action_name", "edited_action", "args", "message", "interaction_id", "digest", "id"];
+const MEMBERS: [&str; 9] =
+    ["type", "action_name", "edited_action", "args", "message", "interaction_id", "digest", "id", ALWAYS];
 
 /// A decision that a client has sent.
 #[derive(Debug, Clone, PartialEq)]
@@ -37,7 +37,11 @@ pub(super) struct SentDecision {
 #[derive(Debug, Clone, PartialEq)]
 enum Verdict {
     Approve,
+    /// Also for later calls of the tool in the conversation.
+    Always,
     Reject(String),
+    /// This text is the result of the call, which is not made.
+    Respond(String),
     /// The values of a form, or of a tool call that the client edited.
     Edit(Map<String, Value>),
 }
@@ -78,17 +82,32 @@ fn read(value: &Value) -> Result<SentDecision, &'static str> {
     let action = action.and_then(Value::as_str).filter(|name| !name.is_empty()).map(str::to_owned);
     let message = || value.get("message").or_else(|| value.get("args")).and_then(Value::as_str);
     let verdict = match value.get("type").and_then(Value::as_str) {
-        Some("approve" | "accept") => arguments(value)?.map_or(Verdict::Approve, Verdict::Edit),
+        Some("approve" | "accept") => approval(value)?,
         Some("edit") => Verdict::Edit(arguments(value)?.ok_or(SHAPE)?),
-        Some("reject" | "response") => Verdict::Reject(message().unwrap_or(REJECTED).to_owned()),
-        _ => return Err("give a type: approve, accept, edit, reject or response"),
+        Some("reject") => Verdict::Reject(message().unwrap_or(REJECTED).to_owned()),
+        Some("respond" | "response") => {
+            let text = message().filter(|text| !text.trim().is_empty());
+            Verdict::Respond(text.ok_or("give a message, which becomes the result of the call")?.to_owned())
+        }
+        _ => return Err("give a type: approve, accept, edit, reject or respond"),
     };
     let fields = match &verdict {
         Verdict::Edit(values) => input_fields(values).filter_map(NamedInteraction::read).collect(),
-        Verdict::Approve | Verdict::Reject(_) => Vec::new(),
+        _ => Vec::new(),
     };
     let named = NamedInteraction::read(value).map_or(fields, |named| vec![named]);
     Ok(SentDecision { action, verdict, named })
+}
+
+/// An approval, perhaps with changed arguments, or for all later calls too (`"always": true`).
+fn approval(value: &Value) -> Result<Verdict, &'static str> {
+    match (arguments(value)?, value.get(ALWAYS)) {
+        (None, Some(Value::Bool(true))) => Ok(Verdict::Always),
+        (arguments, None | Some(Value::Null | Value::Bool(false))) => {
+            Ok(arguments.map_or(Verdict::Approve, Verdict::Edit))
+        }
+        _ => Err(SHAPE),
+    }
 }
 
 /// The values of an edit: `edited_action.args` (new form) or `args.args` (old form); `None` if there are none. Values in
@@ -213,7 +232,20 @@ fn form_decisions(sent: &SentDecision, question: &Form) -> Result<Vec<BoundDecis
 fn decision(sent: &SentDecision, call: &Form) -> Result<Decision, String> {
     let values = match &sent.verdict {
         Verdict::Approve => return Ok(Decision::Approve),
-        Verdict::Reject(message) => return Ok(Decision::Reject { message: message.clone() }),
+        Verdict::Always if !call.always => {
+            return Err(format!(
+                "Nothing was decided: {} cannot be allowed for the whole conversation. Approve this call, or reject it.",
+                call.action
+            ));
+        }
+        Verdict::Always => return Ok(Decision::Always),
+        Verdict::Respond(message) if call.is_approval() => {
+            return Ok(Decision::Respond { message: message.clone() });
+        }
+        // Upstream's response to a form rejects it with the text.
+        Verdict::Reject(message) | Verdict::Respond(message) => {
+            return Ok(Decision::Reject { message: message.clone() });
+        }
         Verdict::Edit(values) => values,
     };
     if !call.is_approval() {

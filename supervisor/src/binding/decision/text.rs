@@ -1,6 +1,7 @@
-//! Decisions in a text: a line `approve CODE` or `reject CODE` decides the call with this code.
+//! Decisions in a text: a line `approve CODE`, `always CODE`, `reject CODE` or `respond CODE: TEXT` decides the call with this
+//! code.
 
-use caipe_engine::{APPROVE, BoundDecision, CODE_CHARS, Decision, Form, REJECT};
+use caipe_engine::{ALWAYS, APPROVE, BoundDecision, CODE_CHARS, Decision, Form, REJECT, RESPOND};
 
 use super::REJECTED;
 
@@ -40,7 +41,7 @@ pub(in crate::binding) fn names_codes(text: &str) -> bool {
     let is_coded = |line: &str| {
         let (verdict, _) = without_field(line).split_once(':').unwrap_or((without_field(line), ""));
         let (word, code) = split(verdict);
-        matches!(word, APPROVE | REJECT) && code.is_some_and(is_code)
+        matches!(word, APPROVE | REJECT | ALWAYS | RESPOND) && code.is_some_and(is_code)
     };
     let mut lines = text.lines().filter(|line| !line.trim().is_empty()).peekable();
     lines.peek().is_some() && lines.all(is_coded)
@@ -54,7 +55,11 @@ fn with_code(line: &str, call: &Form) -> Option<Decision> {
     };
     let (word, code) = split(verdict);
     (code? == call.code()?).then_some(())?;
+    if word.eq_ignore_ascii_case(RESPOND) {
+        return Some(Decision::Respond { message: reason?.to_owned() });
+    }
     match (meaning(word)?, reason) {
+        (Decision::Always, _) if !call.always || reason.is_some() => None,
         (Decision::Reject { .. }, Some(reason)) => Some(Decision::Reject { message: reason.to_owned() }),
         (Decision::Approve, Some(_)) => None,
         (decision, _) => Some(decision),
@@ -88,13 +93,15 @@ fn split(text: &str) -> (&str, Option<&str>) {
 /// The decision of a field's value: the code may be missing, but must not be that of another call.
 pub(super) fn verdict(value: &str, call: &Form) -> Option<Decision> {
     let (word, code) = split(value);
-    meaning(word).filter(|_| code.is_none_or(|code| call.code().as_deref() == Some(code)))
+    let meaning = meaning(word).filter(|meaning| *meaning != Decision::Always || call.always);
+    meaning.filter(|_| code.is_none_or(|code| call.code().as_deref() == Some(code)))
 }
 
 /// A yes or a no.
 fn meaning(word: &str) -> Option<Decision> {
     match word.trim().to_lowercase().as_str() {
         "yes" | "y" | "ok" | "okay" | APPROVE | "approved" | "accept" => Some(Decision::Approve),
+        ALWAYS => Some(Decision::Always),
         "no" | "n" | REJECT | "rejected" | "deny" | "denied" => {
             Some(Decision::Reject { message: REJECTED.to_owned() })
         }

@@ -41,8 +41,10 @@ impl<'a> Questionnaire<'a> {
                 Some(Question { lines: Vec::new(), prompt: "> ".to_owned() })
             }
             FormKind::Fields(fields) => fields.get(self.next).map(field_question),
-            FormKind::Approval { .. } => {
-                Some(Question { lines: Vec::new(), prompt: "Allow this? [y, n, n REASON] ".to_owned() })
+            FormKind::Approval { always, .. } => {
+                let always = if *always { ", always" } else { "" };
+                let prompt = format!("Allow this? [y{always}, n, n REASON, respond TEXT] ");
+                Some(Question { lines: Vec::new(), prompt })
             }
             FormKind::Words => Some(Question { lines: Vec::new(), prompt: "answer> ".to_owned() }),
         }
@@ -68,7 +70,7 @@ impl<'a> Questionnaire<'a> {
                 }
                 self.next += 1;
             }
-            FormKind::Approval { .. } => self.answer = Some(decision(line)?),
+            FormKind::Approval { always, .. } => self.answer = Some(decision(line, *always)?),
             FormKind::Words if line.is_empty() => return Err("The agent waits for an answer.".to_owned()),
             FormKind::Words => self.answer = Some(FormAnswer::Words(line.to_owned())),
         }
@@ -181,8 +183,16 @@ fn yes_or_no(line: &str) -> Result<bool, String> {
     }
 }
 
-fn decision(line: &str) -> Result<FormAnswer, String> {
+fn decision(line: &str, always: bool) -> Result<FormAnswer, String> {
     let (word, reason) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
+    match word.to_lowercase().as_str() {
+        "always" | "a" if always && reason.is_empty() => return Ok(FormAnswer::Always),
+        "respond" | "r" if reason.trim().is_empty() => {
+            return Err("Write the result of the call after `respond`.".to_owned());
+        }
+        "respond" | "r" => return Ok(FormAnswer::Respond(reason.trim().to_owned())),
+        _ => {}
+    }
     if yes_or_no(word)? {
         return Ok(FormAnswer::Approve);
     }

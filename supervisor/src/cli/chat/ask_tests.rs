@@ -160,6 +160,16 @@ fn an_approval_is_yes_or_no() {
     assert_eq!(fill(&data, &["", "perhaps", "yes"]).0, FormAnswer::Approve);
     assert_eq!(fill(&data, &["n"]).0, FormAnswer::Reject("User rejected the request".to_owned()));
     assert_eq!(fill(&data, &["no  wrong issue"]).0, FormAnswer::Reject("wrong issue".to_owned()));
+    // Not offered.
+    assert_eq!(fill(&data, &["always", "n"]).0, FormAnswer::Reject("User rejected the request".to_owned()));
+}
+
+#[test]
+fn an_approval_may_be_for_always_or_be_a_text_instead_of_the_call() {
+    let data = json!({"user_input": true, "action_name": "comment", "arguments": {}, "always": true});
+    assert_eq!(fill(&data, &["always"]).0, FormAnswer::Always);
+    let respond = FormAnswer::Respond("I have done it.".to_owned());
+    assert_eq!(fill(&data, &["respond", "respond  I have done it."]).0, respond);
 }
 
 #[test]

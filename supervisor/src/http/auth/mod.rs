@@ -18,6 +18,8 @@ use subtle::ConstantTimeEq as _;
 pub use tokens::{RulesError, TokenRules};
 use tokens::{TokenError, Tokens};
 
+use crate::run::Person;
+
 /// Paths that need no credential: the cards, which say how to authenticate, and the probes.
 const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/health", "/ready"];
 
@@ -33,12 +35,8 @@ pub(super) const KEY_HOLDER: &str = "shared-key";
 /// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`].
 const SUBJECT: &str = "sub:";
 
-/// The user of a token: its e-mail address, or its subject.
-#[derive(Debug, Clone)]
-pub(super) struct AuthenticatedUser(pub(super) String);
-
-/// The caller of an accepted request, and the user if the credential names one.
-type Admitted = (Principal, Option<AuthenticatedUser>);
+/// The caller of an accepted request, and the person of its token.
+type Admitted = (Principal, Option<Person>);
 
 /// The credentials that a server accepts.
 #[derive(Debug, Default)]
@@ -145,13 +143,8 @@ impl Guard {
         let Some(tokens) = &self.tokens else {
             return Err(unauthorized("the bearer token is not the right one"));
         };
-        match tokens.subject(given).await {
-            Ok(subject) => {
-                let principal = Principal::new(format!("{SUBJECT}{}", subject.id));
-                Ok((principal, Some(AuthenticatedUser(subject.email.unwrap_or(subject.id)))))
-            }
-            Err(error) => Err(refused(&error)),
-        }
+        let person = tokens.person(given).await.map_err(|error| refused(&error))?;
+        Ok((Principal::new(format!("{SUBJECT}{}", person.subject)), Some(person)))
     }
 
     fn without_bearer(&self, headers: &HeaderMap) -> Refused {
@@ -168,10 +161,10 @@ impl Guard {
 pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     match guard.admit(request.method(), request.uri().path(), request.headers()).await {
         Ok(None) => {}
-        Ok(Some((principal, user))) => {
+        Ok(Some((principal, person))) => {
             let extensions = request.extensions_mut();
             extensions.insert(principal);
-            user.map(|user| extensions.insert(user));
+            person.map(|person| extensions.insert(person));
         }
         Err(refused) => return refused.into_response(),
     }

@@ -5,11 +5,14 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use super::keys::{Keys, KeysError};
+use crate::run::Person;
 
 /// The longest token that is verified.
 const MOST_BYTES: usize = 16 * 1024;
 /// The longest subject; it becomes the owner of tasks.
 const MOST_SUBJECT: usize = 256;
+/// The most groups of a token that count.
+const MOST_GROUPS: usize = 1024;
 /// The tolerated difference of clocks, in seconds.
 const LEEWAY: u64 = 10;
 /// Signatures with a private key of the issuer. Shared secrets and unsigned tokens are not accepted.
@@ -76,14 +79,6 @@ pub(super) struct Tokens {
     scopes: Vec<String>,
 }
 
-/// The subject of a valid token.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Subject {
-    pub(super) id: String,
-    /// The e-mail address, unless the issuer says that it is not verified.
-    pub(super) email: Option<String>,
-}
-
 #[derive(Deserialize)]
 struct Claims {
     sub: String,
@@ -96,10 +91,22 @@ struct Claims {
     /// The user's e-mail address.
     email: Option<String>,
     email_verified: Option<bool>,
+    /// The groups of the user, as Okta, Keycloak and Entra ID name them.
+    groups: Option<Value>,
     /// The scopes, separated by spaces (RFC 9068).
     scope: Option<Value>,
     /// The same as Entra ID (one text) and Okta (a list) name it.
     scp: Option<Value>,
+}
+
+/// The entries of the claim `groups`: a list, or one text.
+fn groups(claim: Option<Value>) -> Vec<String> {
+    let entries = match claim {
+        Some(Value::Array(entries)) => entries,
+        other => other.into_iter().collect(),
+    };
+    let text = |entry: Value| entry.as_str().map(str::to_owned);
+    entries.into_iter().take(MOST_GROUPS).filter_map(text).collect()
 }
 
 /// Whether a claim, a text with spaces or a list, has this scope.
@@ -127,8 +134,8 @@ impl Tokens {
         Ok(Self { keys: Keys::new(rules.jwks_uri)?, validation, clients, scopes })
     }
 
-    /// The subject of a valid token.
-    pub(super) async fn subject(&self, token: &str) -> Result<Subject, TokenError> {
+    /// The person or the service of a valid token.
+    pub(super) async fn person(&self, token: &str) -> Result<Person, TokenError> {
         if token.len() > MOST_BYTES {
             return Err(TokenError::Bad("it is too long"));
         }
@@ -149,7 +156,7 @@ impl Tokens {
         self.admit(claims)
     }
 
-    fn admit(&self, claims: Claims) -> Result<Subject, TokenError> {
+    fn admit(&self, claims: Claims) -> Result<Person, TokenError> {
         let client = claims.cid.or(claims.client_id).or(claims.azp);
         if !self.clients.is_empty() && !client.is_some_and(|client| self.clients.contains(&client)) {
             return Err(TokenError::Bad("it is of a client that may not call"));
@@ -165,7 +172,7 @@ impl Tokens {
         }
         let is_address = |email: &String| !email.is_empty() && email.len() <= MOST_SUBJECT;
         let email = claims.email.filter(is_address).filter(|_| claims.email_verified != Some(false));
-        Ok(Subject { id: claims.sub, email })
+        Ok(Person { subject: claims.sub, email, groups: groups(claims.groups) })
     }
 }
 
@@ -220,7 +227,7 @@ mod tests {
     }
 
     fn admitted(tokens: &Tokens, claims: Value) -> Result<String, TokenError> {
-        tokens.admit(from_value(claims).unwrap()).map(|subject| subject.id)
+        tokens.admit(from_value(claims).unwrap()).map(|person| person.subject)
     }
 
     #[test]
@@ -232,8 +239,23 @@ mod tests {
             (json!({"sub": "a", "email": "a@example.com", "email_verified": false}), None),
             (json!({"sub": "a"}), None),
         ] {
-            let subject = tokens.admit(from_value(claims).unwrap()).unwrap();
-            assert_eq!(subject.email.as_deref(), email);
+            let person = tokens.admit(from_value(claims).unwrap()).unwrap();
+            assert_eq!(person.email.as_deref(), email);
+        }
+    }
+
+    #[test]
+    fn groups_are_a_list_or_one_text() {
+        let tokens = tokens(&[], &[]);
+        for (groups, expected) in [
+            (json!(["leads", "sre"]), vec!["leads", "sre"]),
+            (json!("leads"), vec!["leads"]),
+            (json!(["leads", 5, null]), vec!["leads"]),
+            (json!({"leads": true}), vec![]),
+            (json!(null), vec![]),
+        ] {
+            let claims = json!({"sub": "a", "groups": groups});
+            assert_eq!(tokens.admit(from_value(claims).unwrap()).unwrap().groups, expected, "{groups}");
         }
     }
 

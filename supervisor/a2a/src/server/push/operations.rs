@@ -27,6 +27,7 @@ pub(in crate::server) async fn create(
     let task = config.task_id.clone().unwrap_or_default();
     let (agent, call) = (Arc::clone(&server.agent), call.clone());
     let created = async move {
+        agent.admit_pushes(&task, &call).await?;
         let subscription = agent.subscribe(&task, None, &call).await?;
         register(&*agent, &call, &pushes, config, &subscription).await
     };
@@ -79,7 +80,7 @@ pub(in crate::server) async fn get(
     if id.is_empty() && call.version == ProtocolVersion::V1_0 {
         return Err(A2aError::invalid("id", "is required"));
     }
-    server.agent.task(&task_id, Some(0), call).await?;
+    server.agent.admit_pushes(&task_id, call).await?;
     let configs = pushes.of_task(&task_id).await?;
     let wanted = |config: &&TaskPushNotificationConfig| {
         id.is_empty() || config.id.as_deref().is_some_and(|known| known == id)
@@ -97,7 +98,7 @@ pub(in crate::server) async fn list(
     request: ListTaskPushNotificationConfigsRequest,
 ) -> Result<Outcome, A2aError> {
     let pushes = server.pushes()?;
-    server.agent.task(&request.task_id, Some(0), call).await?;
+    server.agent.admit_pushes(&request.task_id, call).await?;
     let configs = pushes.of_task(&request.task_id).await?;
     Ok(Outcome::Pushes(page(configs, &request)))
 }
@@ -124,7 +125,7 @@ pub(in crate::server) async fn delete(
     request: DeleteTaskPushNotificationConfigRequest,
 ) -> Result<Outcome, A2aError> {
     let pushes = server.pushes()?;
-    server.agent.task(&request.task_id, Some(0), call).await?;
+    server.agent.admit_pushes(&request.task_id, call).await?;
     pushes.remove(&request.task_id, &request.id).await?;
     Ok(Outcome::PushDeleted)
 }

@@ -209,6 +209,10 @@ const ASKING: &str = r#"
 turns:
   - when: { user: both, turn: 0 }
     reply: { calls: [{ name: echo, arguments: { text: first } }, { name: echo, arguments: { text: second } }] }
+  - when: { user: twice, turn: 0 }
+    reply: { calls: [{ name: echo, arguments: { text: first } }] }
+  - when: { user: twice, turn: 1 }
+    reply: { calls: [{ name: echo, arguments: { text: second } }] }
   - when: { turn: 0 }
     reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }, { name: echo, arguments: { text: danger } }] }
   - { reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
@@ -246,6 +250,13 @@ async fn a_question_and_its_answer() {
         ("go", vec![Decision::Approve], "3;danger;"),
         ("go", vec![edit("harmless")], "3;harmless;"),
         ("go", vec![reject()], "never on Friday"),
+        (
+            "go",
+            vec![Decision::Respond { message: "I did it.".to_owned() }],
+            "answered instead:\n\nI did it.;",
+        ),
+        ("twice", vec![Decision::Always], "first;second;"),
+        ("both", vec![Decision::Always, reject()], "first;never on Friday;"),
         ("both", vec![Decision::Approve, Decision::Approve], "first;second;"),
         ("both", vec![Decision::Approve, reject()], "first;never on Friday;"),
         ("both", vec![reject(), edit("x")], "never on Friday;x;"),

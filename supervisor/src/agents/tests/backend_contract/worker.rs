@@ -151,6 +151,7 @@ pub(super) fn agent(
         streaming: true,
         limits: Limits::default(),
         require_approval,
+        allow_always: vec!["*".to_owned()],
         preambles: PreambleCache::default(),
     }
 }
