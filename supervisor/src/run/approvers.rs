@@ -105,4 +105,4 @@ fn has_decided(record: &TaskRecord, caller: &Caller) -> bool {
 
 #[cfg(test)]
 #[path = "approvers_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -17,7 +17,7 @@ fn group(name: &str) -> Approver {
 }
 
 /// A supervisor whose approvers are the leads, for jira the owners of jira.
-fn supervisor() -> Agent {
+pub(in crate::run) fn supervisor() -> Agent {
     let resource = caipe_crds::default_resource();
     let mut spec = caipe_crds::resolve(&resource, &BTreeMap::new()).unwrap().spec;
     spec.approvers = vec![group("leads")];

@@ -1,5 +1,6 @@
-//! Random interleavings of questions, answers, copies of answers and late answers: no call that needs approval runs without
-//! an approval that was given for it after it was shown, or twice.
+//! Random interleavings of questions, answers, copies of answers, late answers, answers of principals that may not decide, and
+//! crashes: no call that needs approval runs without an approval that a principal who may decide has given for it after it was
+//! shown, or twice. The store survives a crash; what it has not committed is lost.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -7,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use caipe_a2a::model::{Message as A2aMessage, Part, Role};
 use caipe_engine::{
-    APPROVE, Abilities, AgentName, AnswerMode, DelegateUpdate, DelegationOutcome, Effect, EventKind, Form,
-    Input, Phase, REJECT, Resume, RunState, ToolOutput, decide,
+    APPROVE, Abilities, AgentName, AnswerMode, BoundDecision, DelegateUpdate, DelegationOutcome, Effect,
+    EventKind, Form, Input, Phase, REJECT, Resume, ResumePoint, RunState, ToolOutput, decide,
 };
 use caipe_model::{Completion, FinishReason, Message, Part as ModelPart, ToolCall, Usage};
 use proptest::collection::vec;
@@ -17,7 +18,10 @@ use proptest::sample::Index;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
 
+use super::super::approvers::Authority;
+use super::super::approvers::tests::supervisor;
 use super::{RunStart, RunTrigger};
+use crate::agent::Agent;
 use crate::binding::Request;
 use crate::delegation::one_form;
 
@@ -29,9 +33,27 @@ enum Happening {
     Calls(Vec<Option<u8>>),
     /// A tool has its result.
     Result(Index),
-    Answer(Answer),
+    Answer(Answer, Sender),
     /// A copy of an earlier answer.
     Again(Index),
+    /// The process dies, and another one continues from the last commit.
+    Crash,
+    /// An answer, after whose record the process dies: before the decision is committed, or after it and before its effects.
+    AnswerThenCrash(Answer, Sender, CrashPoint),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum CrashPoint {
+    BeforeCommit,
+    AfterCommit,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Sender {
+    /// An approver of all agents.
+    Approver,
+    /// The owner of the conversation, who must not approve.
+    Owner,
 }
 
 #[derive(Debug, Clone)]
@@ -62,9 +84,13 @@ struct Counts {
     ran: AtomicUsize,
     asked_again: AtomicUsize,
     too_early: AtomicUsize,
+    crashes: AtomicUsize,
+    answers_before_crashes: AtomicUsize,
 }
 
-struct Simulation {
+struct Simulation<'a> {
+    supervisor: &'a Agent,
+    counts: &'a Counts,
     state: RunState,
     /// The agents at work, by call.
     agents: BTreeMap<String, RunState>,
@@ -123,11 +149,13 @@ const fn word(approves: bool) -> &'static str {
     if approves { APPROVE } else { REJECT }
 }
 
-impl Simulation {
-    fn new() -> Self {
+impl<'a> Simulation<'a> {
+    fn new(supervisor: &'a Agent, counts: &'a Counts) -> Self {
         let mut state = RunState::new(AgentName::new("supervisor"));
         state.scope = "c".to_owned();
         let mut simulation = Self {
+            supervisor,
+            counts,
             state,
             agents: BTreeMap::new(),
             delegations: 0,
@@ -151,11 +179,35 @@ impl Simulation {
 
     fn feed(&mut self, input: Input) {
         let before = self.state.clone();
-        for effect in decide(&mut self.state, input) {
+        let effects = decide(&mut self.state, input);
+        self.perform(&before, effects);
+    }
+
+    /// Commits the decision, and loses its effects: the process dies, and another one continues.
+    fn feed_and_crash(&mut self, input: Input) {
+        let before = self.state.clone();
+        let shown = decide(&mut self.state, input).into_iter().filter(|it| matches!(it, Effect::Emit(_)));
+        self.perform(&before, shown.collect());
+        self.restart();
+    }
+
+    /// Another process continues from the last commit.
+    fn restart(&mut self) {
+        self.counts.crashes.fetch_add(1, Ordering::Relaxed);
+        self.agents.clear();
+        self.running.clear();
+        self.turn = None;
+        if matches!(self.state.phase, Phase::Model { .. } | Phase::Calls) {
+            self.feed(Input::Recovered);
+        }
+    }
+
+    fn perform(&mut self, before: &RunState, effects: Vec<Effect>) {
+        for effect in effects {
             match effect {
                 Effect::CallModel { turn, .. } => self.turn = Some(turn),
                 Effect::CallTool { call, arguments, .. } => {
-                    self.check_run(&before, &call, &arguments);
+                    self.check_run(before, &call, &arguments);
                     self.running.push((None, call));
                 }
                 Effect::Delegate { call, resume, .. } => self.delegate(&call, resume),
@@ -171,9 +223,21 @@ impl Simulation {
 
     /// An agent that calls the gated tool twice, in this process.
     fn delegate(&mut self, call: &str, resume: Option<Resume>) {
-        if let Some(answered) = resume.and_then(|resume| resume.answered) {
-            let decisions = answered.bound().expect("one for each call");
-            return self.feed_agent(call, Input::Decided { decisions });
+        if let Some(Resume { from: Some(ResumePoint::Nested(frame)), answered }) = resume {
+            let questions: Vec<Form> = frame.questions().into_iter().cloned().collect();
+            let waits = frame.phase == Phase::Waiting;
+            self.agents.insert(call.to_owned(), *frame);
+            return match answered {
+                Some(answered) => {
+                    let decisions = answered.bound().expect("one for each call");
+                    self.feed_agent(call, Input::Decided { decisions });
+                }
+                None if waits => {
+                    let update = DelegateUpdate::Asks { form: one_form("jira", questions) };
+                    self.feed(Input::Delegate { call: call.to_owned(), update });
+                }
+                None => self.feed_agent(call, Input::Recovered),
+            };
         }
         self.delegations += 1;
         let mut agent = RunState::new(AgentName::new("jira"));
@@ -186,12 +250,19 @@ impl Simulation {
 
     fn feed_agent(&mut self, call: &str, input: Input) {
         let Some(mut agent) = self.agents.remove(call) else { return };
-        let before = agent.clone();
         let mut questions = Vec::new();
         let mut inputs = VecDeque::from([input]);
         let mut outcome = None;
         while let Some(input) = inputs.pop_front() {
-            for effect in decide(&mut agent, input) {
+            let before = agent.clone();
+            let effects = decide(&mut agent, input);
+            if agent.phase != Phase::Idle {
+                // Committed with the state of the supervisor, before its effects.
+                let update =
+                    DelegateUpdate::Checkpoint { frame: Box::new(agent.clone()), events: Vec::new() };
+                self.feed(Input::Delegate { call: call.to_owned(), update });
+            }
+            for effect in effects {
                 match effect {
                     Effect::CallModel { turn, .. } => {
                         let calls: &[Option<u8>] = if turn == 1 { &[Some(1), Some(2)] } else { &[] };
@@ -245,7 +316,7 @@ impl Simulation {
         assert!(self.ran.insert(form.id.clone()), "it runs once: {form:?}");
     }
 
-    fn happen(&mut self, happening: &Happening, counts: &Counts) {
+    fn happen(&mut self, happening: &Happening) {
         match happening {
             Happening::Calls(calls) => {
                 if let Some(turn) = self.turn.take() {
@@ -253,20 +324,33 @@ impl Simulation {
                 }
             }
             Happening::Result(index) => self.result(*index),
-            Happening::Answer(answer) => {
-                if let Some((message, approves)) = self.written(answer) {
-                    self.sent.push((message.clone(), approves.clone()));
-                    self.deliver(message, &approves, counts);
-                }
-            }
+            Happening::Answer(answer, sender) => self.answer(answer, *sender, None),
+            Happening::AnswerThenCrash(answer, sender, point) => self.answer(answer, *sender, Some(*point)),
             Happening::Again(index) => {
                 if !self.sent.is_empty() {
                     let (message, approves) = index.get(&self.sent).clone();
-                    self.deliver(message, &approves, counts);
+                    self.deliver(message, &approves, None);
                 }
             }
+            Happening::Crash => self.restart(),
         }
-        self.run_queued(counts);
+        self.run_queued();
+    }
+
+    fn answer(&mut self, answer: &Answer, sender: Sender, crash: Option<CrashPoint>) {
+        let Some((mut message, mut approves)) = self.written(answer) else { return };
+        let metadata = match sender {
+            Sender::Approver => {
+                json!({"sent_by": "sub:lead", "approver_as": ["group leads", "group jira-owners"]})
+            }
+            Sender::Owner => json!({"sent_by": "sub:ann"}),
+        };
+        message.metadata = metadata.as_object().cloned();
+        if sender == Sender::Owner {
+            approves = Approves::Ids(BTreeSet::new());
+        }
+        self.sent.push((message.clone(), approves.clone()));
+        self.deliver(message, &approves, crash);
     }
 
     fn result(&mut self, index: Index) {
@@ -313,7 +397,7 @@ impl Simulation {
     }
 
     /// An answer continues the task that waits. Any other message waits in the queue of the conversation.
-    fn deliver(&mut self, message: A2aMessage, approves: &Approves, counts: &Counts) {
+    fn deliver(&mut self, message: A2aMessage, approves: &Approves, crash: Option<CrashPoint>) {
         if self.state.phase != Phase::Waiting {
             self.queue.push_back(message);
             return;
@@ -327,20 +411,36 @@ impl Simulation {
             }
             Approves::Waiting(_) => {}
         }
-        let start =
-            RunTrigger::Answer(Request::read(&message).unwrap()).start(&self.state, abilities, |_, _| None);
+        let request = Request::read(&message).unwrap();
+        let trigger = if crash == Some(CrashPoint::BeforeCommit) {
+            self.restart();
+            RunTrigger::RecoverAnswer(request)
+        } else {
+            RunTrigger::Answer(request)
+        };
+        let authority = Authority { agent: self.supervisor, owner: Some("sub:ann") };
+        let refusal = |request: &Request, decisions: &[BoundDecision]| {
+            authority.refusal(&self.state, request, decisions)
+        };
+        let start = trigger.start(&self.state, abilities, refusal);
         let RunStart::Run(input) = start else { panic!("{start:?}") };
         if matches!(*input, Input::Undecided { .. }) {
-            counts.asked_again.fetch_add(1, Ordering::Relaxed);
+            self.counts.asked_again.fetch_add(1, Ordering::Relaxed);
         }
         assert!(!matches!(*input, Input::Message { .. }), "the question is not dropped");
-        self.feed(*input);
+        if crash.is_some() && matches!(*input, Input::Decided { .. }) {
+            self.counts.answers_before_crashes.fetch_add(1, Ordering::Relaxed);
+        }
+        match crash {
+            Some(CrashPoint::AfterCommit) => self.feed_and_crash(*input),
+            _ => self.feed(*input),
+        }
         // An approval counts for the questions of this moment only.
         let ran = &self.ran;
         self.approved.retain(|id| ran.contains(id));
     }
 
-    fn run_queued(&mut self, counts: &Counts) {
+    fn run_queued(&mut self) {
         while matches!(self.state.phase, Phase::Waiting | Phase::Idle)
             && let Some(message) = self.queue.pop_front()
         {
@@ -352,7 +452,7 @@ impl Simulation {
                     self.agents.clear();
                     self.feed(*input);
                 }
-                RunStart::End(_) => drop(counts.too_early.fetch_add(1, Ordering::Relaxed)),
+                RunStart::End(_) => drop(self.counts.too_early.fetch_add(1, Ordering::Relaxed)),
             }
         }
         if self.state.phase == Phase::Idle {
@@ -388,35 +488,53 @@ fn answer() -> impl Strategy<Value = Answer> {
     ]
 }
 
+fn sender() -> impl Strategy<Value = Sender> {
+    prop_oneof![4 => Just(Sender::Approver), 1 => Just(Sender::Owner)]
+}
+
 fn happening() -> impl Strategy<Value = Happening> {
     prop_oneof![
         4 => vec(prop_oneof![4 => (0_u8..3).prop_map(Some), 1 => Just(None)], 0..4).prop_map(Happening::Calls),
         4 => any::<Index>().prop_map(Happening::Result),
-        6 => answer().prop_map(Happening::Answer),
+        6 => (answer(), sender()).prop_map(|(answer, sender)| Happening::Answer(answer, sender)),
         3 => any::<Index>().prop_map(Happening::Again),
+        1 => Just(Happening::Crash),
+        2 => (answer(), sender(), prop_oneof![Just(CrashPoint::BeforeCommit), Just(CrashPoint::AfterCommit)])
+            .prop_map(|(answer, sender, point)| Happening::AnswerThenCrash(answer, sender, point)),
     ]
 }
 
 #[test]
 fn no_call_runs_without_an_approval_that_was_given_for_it() {
     let counts = Counts::default();
+    // The toolbox of the supervisor needs one.
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    let _context = runtime.enter();
+    let supervisor = supervisor();
     let mut runner = TestRunner::new(Config { cases: 2000, failure_persistence: None, ..Config::default() });
     let result = runner.run(&vec(happening(), 1..60), |happenings| {
-        let mut simulation = Simulation::new();
+        let mut simulation = Simulation::new(&supervisor, &counts);
         for happening in &happenings {
-            simulation.happen(happening, &counts);
+            simulation.happen(happening);
         }
         counts.interleavings.fetch_add(1, Ordering::Relaxed);
         counts.ran.fetch_add(simulation.ran.len(), Ordering::Relaxed);
         Ok(())
     });
     result.unwrap();
-    let [interleavings, ran, asked_again, too_early] =
-        [&counts.interleavings, &counts.ran, &counts.asked_again, &counts.too_early]
-            .map(|count| count.load(Ordering::Relaxed));
+    let [interleavings, ran, asked_again, too_early, crashes, answers] = [
+        &counts.interleavings,
+        &counts.ran,
+        &counts.asked_again,
+        &counts.too_early,
+        &counts.crashes,
+        &counts.answers_before_crashes,
+    ]
+    .map(|count| count.load(Ordering::Relaxed));
     println!(
         "{interleavings} interleavings: {ran} approved calls ran, {asked_again} answers were refused and the questions shown \
-         again, {too_early} came before the question"
+         again, {too_early} came before the question; {crashes} crashes, {answers} of them between an answer and its effects"
     );
+    assert!(crashes > interleavings && answers > 100, "crashes occur");
     assert!(ran > interleavings && asked_again > interleavings && too_early > 100, "each case occurs");
 }

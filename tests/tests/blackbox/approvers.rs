@@ -1,4 +1,4 @@
-//! Approvals that somebody else than the owner of the conversation decides.
+//! Approvals that another principal than the owner of the conversation decides.
 
 use anyhow::{Result, ensure};
 use caipe_tests::scenario::Scenario;
@@ -79,7 +79,7 @@ async fn an_approver_decides_in_the_task_of_another_principal() -> Result<()> {
     for key in ["sent_by", "approver_as"] {
         ensure!(decided["metadata"][key] == expected[key], "{decided}");
     }
-    // Who has decided may read what came of it; another task of the owner stays hidden.
+    // The approver may read the result; another task of the owner stays hidden.
     ensure!(call(&supervisor, &bob, "tasks/get", id).await?["status"]["state"] == "completed");
     let other = call(&supervisor, &ann, "message/send", message("write it", None)).await?;
     let canceled = call(&supervisor, &ann, "tasks/cancel", json!({"id": other["id"]})).await?;
@@ -95,11 +95,11 @@ async fn the_approvers_of_an_agent_replace_those_of_the_supervisor() -> Result<(
     scenario.change_agent("jira", "approvers", json!([{"email": "Dora@example.com"}, {"subject": "ann"}]));
     let supervisor = scenario.setup()?.start().await?;
     let ann = issuer.token("ann", &json!({}))?;
-    let lead = issuer.token("bob", &json!({"groups": ["leads"]}))?;
+    let manager = issuer.token("bob", &json!({"groups": ["leads"]}))?;
     let dora = issuer.token("d", &json!({"email": "dora@example.com"}))?;
     let claimed = issuer.token("e", &json!({"email": "dora@example.com", "email_verified": false}))?;
     for (token, state) in
-        [(&dora, Some("completed")), (&ann, Some("completed")), (&lead, None), (&claimed, None)]
+        [(&dora, Some("completed")), (&ann, Some("completed")), (&manager, None), (&claimed, None)]
     {
         let asked = ask(&supervisor, &ann).await?;
         let decided = approve(&supervisor, token, &asked, true).await?;
