@@ -41,4 +41,7 @@ pub struct Todo {
     /// The text, usually `[Agent] what to do`.
     pub content: String,
     pub status: StepStatus,
+    /// Whether the step is not run because an earlier one failed.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
 }

@@ -11,6 +11,9 @@ pub struct PlanStep {
     /// The agent's name, for display.
     pub agent: String,
     pub status: StepStatus,
+    /// Whether the step is failed because an earlier one failed. The statuses of the wire have no word for it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub skipped: bool,
     /// The index in the plan.
     pub order: usize,
 }

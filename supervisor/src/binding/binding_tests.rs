@@ -37,6 +37,7 @@ fn steps(list: &[(&str, &str, StepStatus)]) -> Vec<PlanStep> {
         title: (*title).to_owned(),
         agent: (*agent).to_owned(),
         status: *status,
+        skipped: false,
         order,
     };
     list.iter().enumerate().map(step).collect()

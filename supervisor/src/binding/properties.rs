@@ -66,6 +66,7 @@ fn plan() -> impl Strategy<Value = EventKind> {
             title: title.to_owned(),
             agent: agent.to_owned(),
             status,
+            skipped: false,
             order,
         };
         EventKind::Plan { steps: steps.into_iter().enumerate().map(step).collect(), cause, first: false }

@@ -65,6 +65,16 @@ fn the_message_names_the_tools_that_need_approval() {
 }
 
 #[test]
+fn the_message_names_the_tools_of_this_agent_that_a_person_has_allowed() {
+    let mut delegation = delegation("c", None, "jira", "t", "1");
+    let tools = |name: &str| [name.to_owned()].into();
+    let allowed = [(AgentName::new("jira"), tools("comment")), (AgentName::new("github"), tools("merge"))];
+    delegation.run.always_allowed = std::sync::Arc::new(allowed.into());
+    let message = opening(&delegation, &Ids::of(&delegation), &[]);
+    assert_eq!(crate::binding::Request::read(&message).unwrap().always_allowed, ["comment"]);
+}
+
+#[test]
 fn an_answer_goes_to_the_task_that_asked() {
     let delegation = delegation("c", None, "jira", "t", "1");
     let answered = Answered {

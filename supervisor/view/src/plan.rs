@@ -14,6 +14,9 @@ pub enum StepStatus {
     InProgress,
     Completed,
     Failed,
+    /// Failed, because an earlier step failed.
+    #[serde(skip)]
+    Skipped,
     /// Not started, or a status that this version does not know.
     #[default]
     #[serde(other)]
@@ -28,12 +31,13 @@ impl StepStatus {
             Self::InProgress => "🔄",
             Self::Completed => "✅",
             Self::Failed => "❌",
+            Self::Skipped => "⏭️",
         }
     }
 
     /// Whether the status is final.
     const fn is_settled(self) -> bool {
-        matches!(self, Self::Completed | Self::Failed)
+        matches!(self, Self::Completed | Self::Failed | Self::Skipped)
     }
 }
 
@@ -77,6 +81,7 @@ struct WireStep {
     title: String,
     agent: String,
     status: StepStatus,
+    skipped: bool,
     order: usize,
 }
 
@@ -126,7 +131,9 @@ impl From<WireStep> for Step {
         let id = if wire.step_id.is_empty() { format!("{agent}::{title}") } else { wire.step_id };
         // The supervisor's own steps need no agent name.
         let agent = if agent.eq_ignore_ascii_case("supervisor") { String::new() } else { agent };
-        Self { id, agent, title, status: wire.status, order: wire.order }
+        let skipped = wire.skipped && wire.status == StepStatus::Failed;
+        let status = if skipped { StepStatus::Skipped } else { wire.status };
+        Self { id, agent, title, status, order: wire.order }
     }
 }
 

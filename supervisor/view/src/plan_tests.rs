@@ -11,6 +11,18 @@ fn lines(plan: &Plan) -> Vec<String> {
 }
 
 #[test]
+fn a_step_after_a_failed_one_is_skipped() {
+    let mut skipped = step("b", "Second", "Jira", "failed", 1);
+    skipped["skipped"] = json!(true);
+    let mut plan = Plan::default();
+    plan.apply(&json!({"steps": [step("a", "First", "Jira", "failed", 0), skipped]}), true);
+    assert_eq!(lines(&plan), ["❌ [Jira] First", "⏭️ [Jira] Second"]);
+    assert_eq!(plan.tally(), (0, 1));
+    let back = json!({"steps": [step("b", "Second", "Jira", "in_progress", 1)]});
+    assert_eq!(plan.apply(&back, false), Some(vec![]), "skipped is sticky");
+}
+
+#[test]
 fn a_plan_is_replaced_merged_and_sticky() {
     let mut plan = Plan::default();
     let whole = json!({"steps": [step("b", "Second", "Jira", "pending", 1), step("a", "First", "Supervisor", "in_progress", 0)]});

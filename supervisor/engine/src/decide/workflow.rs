@@ -61,8 +61,9 @@ fn end_step(state: &mut RunState, id: &str, text: &str, failed: bool, out: &mut 
     let Some(step) = workflow.steps.get(at) else { return };
     let stored = if failed { Err(text.to_owned()) } else { store_result(state, id, step, at, text) };
     let result = if let Err(reason) = stored {
-        for later in at..workflow.steps.len() {
-            state.plan.set_workflow_step(id, later, StepStatus::Failed);
+        state.plan.set_workflow_step(id, at, StepStatus::Failed);
+        for later in at + 1..workflow.steps.len() {
+            state.plan.skip_workflow_step(id, later);
         }
         Err(stopped(&workflow, at, &reason))
     } else {

@@ -61,7 +61,10 @@ fn numbered(steps: impl Iterator<Item = PlanStep>) -> Vec<PlanStep> {
     let mut unique: Vec<PlanStep> = Vec::new();
     for step in steps {
         match unique.iter_mut().find(|known| known.step_id == step.step_id) {
-            Some(known) => known.status = known.status.with(step.status),
+            Some(known) => {
+                known.status = known.status.with(step.status);
+                known.skipped &= step.skipped;
+            }
             None => unique.push(PlanStep { order: unique.len(), ..step }),
         }
     }
@@ -74,7 +77,7 @@ fn of_task(task: &PlanTask) -> PlanStep {
 
 fn of_todo(todo: &Todo) -> PlanStep {
     let (agent, title) = split_agent(&todo.content).unwrap_or((NOBODY, &todo.content));
-    step(agent, title, todo.status)
+    PlanStep { skipped: todo.skipped, ..step(agent, title, todo.status) }
 }
 
 fn step(agent: &str, title: &str, status: StepStatus) -> PlanStep {
@@ -84,6 +87,7 @@ fn step(agent: &str, title: &str, status: StepStatus) -> PlanStep {
         title: title.to_owned(),
         agent: agent.to_owned(),
         status,
+        skipped: false,
         order: 0,
     }
 }

@@ -33,6 +33,7 @@ impl Plan {
             id: workflow_step_id(call, at),
             content: format!("[{}] {}", display_name(step.agent.as_str()), step.title),
             status: StepStatus::Pending,
+            skipped: false,
         };
         self.todos.extend(workflow.steps.iter().enumerate().map(todo));
     }
@@ -50,6 +51,14 @@ impl Plan {
         let change = self.change(&todo);
         self.todos[known] = todo;
         change
+    }
+
+    /// Notes that a workflow's step is not run, because an earlier one failed.
+    pub(crate) fn skip_workflow_step(&mut self, call: &str, at: usize) {
+        let id = workflow_step_id(call, at);
+        if let Some(todo) = self.todos.iter_mut().find(|todo| todo.id == id) {
+            (todo.status, todo.skipped) = (StepStatus::Failed, true);
+        }
     }
 
     pub(crate) fn delegate(&mut self, call: &CallId, agent: &AgentName, description: &str) {

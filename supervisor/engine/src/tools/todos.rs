@@ -42,7 +42,7 @@ fn todo((index, entry): (usize, Entry)) -> Result<Todo, String> {
     if content.is_empty() {
         return Err(format!("failed to read the to-do list: entry {index} has no content."));
     }
-    Ok(Todo { id: id(&entry.id, index), content, status: status(&entry.status) })
+    Ok(Todo { id: id(&entry.id, index), content, status: status(&entry.status), skipped: false })
 }
 
 fn id(id: &Value, index: usize) -> String {

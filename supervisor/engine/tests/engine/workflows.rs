@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AgentName, AnswerMode, BoundDecision, CallStatus, Decision, DelegateUpdate, DelegationOutcome, Effect,
-    Form, Input, Phase, RunState, Workflow, WorkflowStep,
+    EventKind, Form, Input, Phase, RunState, Workflow, WorkflowStep,
 };
 use serde_json::{Value, json};
 
-use crate::sim::{Sim, abilities, reloaded, story};
+use crate::sim::{Sim, abilities, events, reloaded, story};
 
 fn form() -> Form {
     let Value::Object(arguments) = json!({ "title": "A repository", "description": "Which one?", "fields": [
@@ -127,7 +127,14 @@ fn a_crash_at_any_point_continues_at_the_same_step() {
 fn a_failed_step_ends_the_workflow_with_the_reason() {
     let mut sim = asked();
     submit(&mut sim, json!({ "repo": "demo" }));
-    let effects = story(&fails(&mut sim, "w.step-2", "no permission"));
+    let effects = fails(&mut sim, "w.step-2", "no permission");
+    let steps = events(&effects).into_iter().rev().find_map(|event| match &event.kind {
+        EventKind::Plan { steps, .. } => Some(steps.clone()),
+        _ => None,
+    });
+    let skipped: Vec<bool> = steps.unwrap().iter().map(|step| step.skipped).collect();
+    assert_eq!(skipped, [false, false, true], "the last step did not fail by itself");
+    let effects = story(&effects);
     assert!(!effects.iter().any(|line| line.contains("jira starts")), "{effects:?}");
     assert_eq!(effects.last().unwrap(), "ask");
     let plan = effects.iter().rev().find(|line| line.starts_with("plan")).unwrap();

@@ -1,7 +1,10 @@
 //! The scenarios of a delegation.
 
-use caipe_engine::{Decision, DelegateUpdate, DelegationOutcome, EventKind, Form};
+use std::sync::Arc;
+
+use caipe_engine::{AgentName, AlwaysAllowed, Decision, DelegateUpdate, DelegationOutcome, EventKind, Form};
 use serde_json::json;
+use tokio_util::sync::CancellationToken;
 
 use super::delegate::{DelegationRecord, delegation};
 use super::worker::{PLACEMENTS, Placement, Worker};
@@ -269,6 +272,25 @@ async fn a_question_and_its_answer() {
             assert!(answer(record).contains(says), "{prompt} {decisions:?}: {:?}", record.updates);
         })
         .await;
+    }
+}
+
+/// Another delegation of the conversation, after a person has allowed tools of this agent, or of another one.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_that_a_person_has_allowed_does_not_ask_again() {
+    for (agent, tool, asks) in [("helper", "echo", false), ("helper", "note", true), ("other", "echo", true)]
+    {
+        for place in PLACEMENTS {
+            let worker = Worker::start(place, ASKING, true).await;
+            let allowed = AlwaysAllowed::from([(AgentName::new(agent), [tool.to_owned()].into())]);
+            let mut delegation = delegation("twice", "call");
+            delegation.run.always_allowed = Arc::new(allowed);
+            let record = worker.carry_out(delegation, &CancellationToken::new(), |_| false).await;
+            let waits = matches!(record.updates.last(), Some(DelegateUpdate::Asks { .. }));
+            // Another supervisor believes only its own people.
+            let asks = asks || place == Placement::RemoteSupervisor;
+            assert_eq!(waits, asks, "{place:?} {agent} {tool}: {:?}", record.updates);
+        }
     }
 }
 

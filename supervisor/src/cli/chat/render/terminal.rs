@@ -222,7 +222,7 @@ impl<W: Write> Terminal<W> {
             match step.status {
                 StepStatus::InProgress => Paint::bold(&line),
                 StepStatus::Failed => self.paint.red(&line),
-                StepStatus::Completed => Paint::dim(&line),
+                StepStatus::Completed | StepStatus::Skipped => Paint::dim(&line),
                 StepStatus::Pending => line,
             }
         };
