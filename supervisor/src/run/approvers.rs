@@ -6,12 +6,8 @@
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{BoundDecision, Form, RunState};
 
-use super::caller::Caller;
-use super::error::RunError;
-use super::service::Runs;
 use crate::agent::Agent;
 use crate::binding::Request;
-use caipe_store::{TaskPhase, TaskRecord};
 
 /// The rules for the answers to a task.
 #[derive(Debug, Clone, Copy)]
@@ -57,50 +53,8 @@ impl Authority<'_> {
 }
 
 /// The approvers of the agent that asks a question.
-fn approvers<'a>(agent: &'a Agent, state: &RunState, call: &Form) -> &'a [Approver] {
+pub(super) fn approvers<'a>(agent: &'a Agent, state: &RunState, call: &Form) -> &'a [Approver] {
     agent.approvers(state.asking_agent(&call.id).unwrap_or(&state.agent))
-}
-
-impl Runs {
-    /// Admits a caller to read or answer a task: its owner, an approver whose decision the task waits for, and an approver that
-    /// has decided in it. For all others the task is unknown.
-    ///
-    /// # Errors
-    /// [`RunError::UnknownTask`], or when the store cannot be read.
-    pub async fn admit_participant(&self, caller: &Caller, id: &str) -> Result<(), RunError> {
-        let refused = match self.admit(caller.owner.as_deref(), id).await {
-            Err(refused @ RunError::UnknownTask(_)) => refused,
-            other => return other,
-        };
-        let supervisor = self.supervisor.get();
-        if caller.listed(supervisor.all_approvers()).next().is_none() {
-            return Err(refused);
-        }
-        let record = self.record(id).await?;
-        let takes_part = has_decided(&record, caller) || self.waits_for(&record, caller, &supervisor).await?;
-        if takes_part { Ok(()) } else { Err(refused) }
-    }
-
-    /// Whether an approval waits for the caller.
-    async fn waits_for(
-        &self,
-        record: &TaskRecord,
-        caller: &Caller,
-        supervisor: &Agent,
-    ) -> Result<bool, RunError> {
-        if record.phase != TaskPhase::InputRequired {
-            return Ok(false);
-        }
-        let (state, _) = self.conversations.load(&record.context, &supervisor.name).await?;
-        let mut calls = state.questions().into_iter().flat_map(Form::calls).filter(Form::is_approval);
-        Ok(calls.any(|call| caller.listed(approvers(supervisor, &state, &call).iter()).next().is_some()))
-    }
-}
-
-/// Whether a task has received a message of the caller as an approver.
-fn has_decided(record: &TaskRecord, caller: &Caller) -> bool {
-    let mut replies = record.replies.iter().filter_map(|reply| Request::of_stored(&reply.message).ok());
-    replies.any(|reply| reply.sent_by == caller.principal && !reply.approver_as.is_empty())
 }
 
 #[cfg(test)]

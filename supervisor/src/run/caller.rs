@@ -66,7 +66,9 @@ impl Caller {
             message.metadata.get_or_insert_with(Metadata::new).insert(key.to_owned(), value);
         };
         for (key, value) in [(SENT_BY, self.principal.as_deref()), (USER_EMAIL, user)] {
-            value.into_iter().for_each(|value| record(key, value.into()));
+            if let Some(value) = value {
+                record(key, value.into());
+            }
         }
         let mut entries: Vec<String> = self.listed(approvers).map(ToString::to_string).collect();
         entries.sort();

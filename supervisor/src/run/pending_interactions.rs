@@ -1,15 +1,19 @@
-//! The tasks that wait for a person, and the agents that ask in them.
+//! The tasks that wait for a person, the agents that ask in them, and the approvers that may answer them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
-use caipe_engine::{AgentName, CallKind, CallStatus, RunState};
-use caipe_store::{TaskFilter, TaskPhase};
+use caipe_engine::{AgentName, CallKind, CallStatus, Form, RunState};
+use caipe_store::{TaskFilter, TaskPhase, TaskRecord};
 use jiff::Timestamp;
 
+use super::approvers::approvers;
+use super::caller::Caller;
 use super::error::RunError;
 use super::service::Runs;
 use super::start::RunTrigger;
+use crate::agent::Agent;
+use crate::binding::Request;
 
 /// The most waiting tasks that are attributed to agents.
 const MOST: usize = 500;
@@ -67,6 +71,48 @@ impl Runs {
         self.asking_agents.replace(known);
         Ok(counts)
     }
+}
+
+impl Runs {
+    /// Admits a caller to read or answer a task: its owner, an approver whose decision the task waits for, and an approver that
+    /// has decided in it. For all others the task is unknown.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownTask`], or when the store cannot be read.
+    pub async fn admit_participant(&self, caller: &Caller, id: &str) -> Result<(), RunError> {
+        let refused = match self.admit(caller.owner.as_deref(), id).await {
+            Err(refused @ RunError::UnknownTask(_)) => refused,
+            other => return other,
+        };
+        let supervisor = self.supervisor.get();
+        if caller.listed(supervisor.all_approvers()).next().is_none() {
+            return Err(refused);
+        }
+        let record = self.record(id).await?;
+        let takes_part = has_decided(&record, caller) || self.waits_for(&record, caller, &supervisor).await?;
+        if takes_part { Ok(()) } else { Err(refused) }
+    }
+
+    /// Whether an approval waits for the caller.
+    async fn waits_for(
+        &self,
+        record: &TaskRecord,
+        caller: &Caller,
+        supervisor: &Agent,
+    ) -> Result<bool, RunError> {
+        if record.phase != TaskPhase::InputRequired {
+            return Ok(false);
+        }
+        let (state, _) = self.conversations.load(&record.context, &supervisor.name).await?;
+        let mut calls = state.questions().into_iter().flat_map(Form::calls).filter(Form::is_approval);
+        Ok(calls.any(|call| caller.listed(approvers(supervisor, &state, &call).iter()).next().is_some()))
+    }
+}
+
+/// Whether a task has received a message of the caller as an approver.
+fn has_decided(record: &TaskRecord, caller: &Caller) -> bool {
+    let mut replies = record.replies.iter().filter_map(|reply| Request::of_stored(&reply.message).ok());
+    replies.any(|reply| reply.sent_by == caller.principal && !reply.approver_as.is_empty())
 }
 
 fn waiting() -> Vec<TaskPhase> {

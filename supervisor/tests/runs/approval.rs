@@ -334,7 +334,48 @@ async fn a_client_of_a_supervisor_cannot_claim_what_was_allowed() {
     assert_eq!(called(&tools), [ADDED]);
 }
 
-/// The first call of the agent was approved; its second one waits. None of these answers reaches it.
+/// An approval with the id of one question and the digest of another one.
+fn identified(id: &Value, digest: &Value) -> Part {
+    decisions(
+        &json!([{"type": "approve", "interaction_id": id["interaction_id"], "digest": digest["digest"]}]),
+    )
+}
+
+/// A form with its first choice, as upstream's web UI returns it, with the digest of a question.
+fn returned(form: &Value, digest: &Value) -> Part {
+    let mut field = form["input_fields"][0].clone();
+    (field["value"], field["digest"]) = (field["field_values"][0].clone(), digest["digest"].clone());
+    let inputs = json!({"args": {"metadata": {"input_fields": [field]}}});
+    decisions(&json!([{"type": "edit", "action_name": "CAIPEAgentResponse", "args": inputs}]))
+}
+
+/// Answers that do not decide the second question.
+fn replays(first: &Value, second: &Value) -> [(&'static str, Part); 16] {
+    let code = |form: &Value| form["input_fields"][0]["field_values"][0].as_str().unwrap().to_owned();
+    [
+        ("the same decision", identified(first, first)),
+        ("the code of the first call", Part::text(code(first))),
+        ("the form of the first call", returned(first, first)),
+        ("the digest of the first call", identified(second, first)),
+        ("the id of the first call", identified(first, second)),
+        ("no digest", identified(second, &json!({}))),
+        ("a field with the digest of the first call", returned(second, first)),
+        ("one decision too many", decisions(&json!([{"type": "approve"}, {"type": "approve"}]))),
+        ("the name of another tool", decisions(&json!([{"type": "approve", "action_name": "add"}]))),
+        ("arguments in an unknown place", decisions(&json!([{"type": "edit", "arguments": {"text": "x"}}]))),
+        (
+            "an approval with arguments",
+            decisions(&json!([{"type": "approve", "args": {"args": {"text": "x"}}}])),
+        ),
+        ("words", Part::text("yes, go on")),
+        ("a word without the code", Part::text("approve")),
+        ("a code of nothing", Part::text("approve 0000")),
+        ("a quoted code", Part::text(format!("> {}", code(second)))),
+        ("a code in a sentence", Part::text(format!("do not {}", code(second)))),
+    ]
+}
+
+/// The first call of the agent was approved; its second one waits.
 #[tokio::test]
 async fn no_replay_and_no_other_users_answer_approves_a_call() {
     let tools = Tools::start().await;
@@ -343,64 +384,30 @@ async fn no_replay_and_no_other_users_answer_approves_a_call() {
     let (log, _) = runs.send_as(&ann, message("one by one", None)).await.unwrap();
     let (events, task) = (read(&log).await, log.snapshot());
     let first = forms(&events)[0].clone();
-    let identity = |form: &Value, digest: &Value| json!({"type": "approve", "interaction_id": form["interaction_id"], "digest": digest});
-    let to = |parts: Vec<Part>| to_task(Some(&task.id), &task.context_id, parts);
-    let approved = to(vec![decisions(&json!([identity(&first, &first["digest"])]))]);
+    let to = |part: Part| to_task(Some(&task.id), &task.context_id, vec![part]);
+    let approved = to(identified(&first, &first));
     let (log, seen) = runs.send_as(&ann, approved.clone()).await.unwrap();
     let second = forms(&read_after(&log, seen).await)[0].clone();
     let ran = [r#"{"text":"first"}"#];
     assert_eq!(called(&tools), ran);
 
-    let code = |form: &Value| form["input_fields"][0]["field_values"][0].clone();
-    let returned = |form: &Value| {
-        let mut field = form["input_fields"][0].clone();
-        field["value"] = field["field_values"][0].clone();
-        json!({"type": "edit", "action_name": "CAIPEAgentResponse", "args": {"args": {"metadata": {"input_fields": [field]}}}})
-    };
-    let other_tool = json!({"type": "approve", "action_name": "add"});
-    let mut forged = returned(&second);
-    forged["args"]["args"]["metadata"]["input_fields"][0]["digest"] = first["digest"].clone();
-    let attempts = [
-        ("the same message", approved),
-        ("the same decision", to(vec![decisions(&json!([identity(&first, &first["digest"])]))])),
-        ("the code of the first call", to(vec![Part::text(code(&first).as_str().unwrap())])),
-        ("the form of the first call", to(vec![decisions(&json!([returned(&first)]))])),
-        ("the digest of the first call", to(vec![decisions(&json!([identity(&second, &first["digest"])]))])),
-        ("the id of the first call", to(vec![decisions(&json!([identity(&first, &second["digest"])]))])),
-        ("no digest", to(vec![decisions(&json!([identity(&second, &json!(null))]))])),
-        ("a field with the digest of the first call", to(vec![decisions(&json!([forged]))])),
-        ("one decision too many", to(vec![decisions(&json!([{"type": "approve"}, {"type": "approve"}]))])),
-        ("the name of another tool", to(vec![decisions(&json!([other_tool]))])),
-        (
-            "arguments in an unknown place",
-            to(vec![decisions(&json!([{"type": "edit", "arguments": {"text": "x"}}]))]),
-        ),
-        (
-            "an approval with arguments",
-            to(vec![decisions(&json!([{"type": "approve", "args": {"args": {"text": "x"}}}]))]),
-        ),
-        ("a word", to(vec![Part::text("yes, go on")])),
-        ("a word without the code", to(vec![Part::text("approve")])),
-        ("a code of nothing", to(vec![Part::text("approve 0000")])),
-        ("a quoted code", to(vec![Part::text(format!("> {}", code(&second).as_str().unwrap()))])),
-        ("a code in a sentence", to(vec![Part::text(format!("do not {}", code(&second).as_str().unwrap()))])),
-    ];
-    for (what, attempt) in attempts {
+    let again = replays(&first, &second).map(|(what, part)| (what, to(part)));
+    for (what, attempt) in again.into_iter().chain([("the same message", approved)]) {
         if let Ok((log, seen)) = runs.send_as(&ann, attempt).await {
             read_after(&log, seen).await;
         }
         assert_eq!(called(&tools), ran, "{what}");
     }
-    let good = || vec![decisions(&json!([identity(&second, &second["digest"])]))];
+    let good = || vec![identified(&second, &second)];
     for (what, attempt) in [
-        ("another user, with the task", to(good())),
+        ("another user, with the task", to_task(Some(&task.id), &task.context_id, good())),
         ("another user, with the context", to_task(None, &task.context_id, good())),
         ("another user, in a context of its own", to_task(None, "another context", good())),
     ] {
         assert!(runs.send_as(&caller("sub:eve"), attempt).await.is_err(), "{what}");
         assert_eq!(called(&tools), ran, "{what}");
     }
-    let (log, seen) = runs.send_as(&ann, to(good())).await.unwrap();
+    let (log, seen) = runs.send_as(&ann, to(identified(&second, &second))).await.unwrap();
     read_after(&log, seen).await;
     assert_eq!(called(&tools).len(), 2, "the decision of the owner about this call reaches it");
 }
