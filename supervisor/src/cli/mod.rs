@@ -15,10 +15,13 @@ mod signing;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
+use std::num::NonZero;
 use std::path::Path;
 use std::process::ExitCode;
+use std::thread;
 
 use clap::Parser;
+use tokio::runtime::{Builder, Runtime};
 
 use args::{Args, Command};
 
@@ -60,7 +63,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Agent(agent) if agent.card => return agent::card(agent),
         _ => {}
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let runtime = runtime()?;
     let code = runtime.block_on(async {
         match args.command {
             Command::Serve(serve) => serve::run(serve).await,
@@ -76,6 +79,17 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     // A thread that reads a terminal cannot be ended; it must not hold the program back.
     runtime.shutdown_background();
     code
+}
+
+/// The runtime, with a worker less than there are processors, because the store has a thread of its own. On two processors,
+/// a second worker costs a third more time: tokens that arrive one by one wake the workers in turns.
+fn runtime() -> std::io::Result<Runtime> {
+    let mut builder = Builder::new_multi_thread();
+    if std::env::var_os("TOKIO_WORKER_THREADS").is_none() {
+        let processors = thread::available_parallelism().map_or(1, NonZero::get);
+        builder.worker_threads(processors.saturating_sub(1).max(1));
+    }
+    builder.enable_all().build()
 }
 
 /// `platform-engineer --port 8000` means `platform-engineer serve --port 8000`.
