@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::server_spec::ServerSpec;
+use super::tool_class::{ToolClass, tool_class};
 use super::tool_list::{MalformedTool, ToolList};
 
 /// The longest name that every model provider accepts.
@@ -86,12 +87,29 @@ pub enum ServerPhase {
     Restarting,
 }
 
+/// A tool that a server offers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Offer {
+    /// With its name at the server.
+    pub(super) spec: ToolSpec,
+    pub(super) class: ToolClass,
+}
+
+/// A tool with what it does and its names.
+pub struct ClassifiedTool<'a> {
+    pub model_name: &'a str,
+    /// The names of exactly this tool: for the model, at its server, and the latter with the server's name.
+    pub names: [String; 3],
+    pub class: ToolClass,
+}
+
 /// The server and the name of a tool there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     /// The position of the server.
     pub(super) server: usize,
     pub(super) tool: String,
+    class: ToolClass,
     /// The required arguments.
     required: Vec<String>,
 }
@@ -99,8 +117,8 @@ pub(super) struct Route {
 #[derive(Debug, Clone)]
 pub(super) struct ServerState {
     pub(super) status: ServerStatus,
-    /// The offered tools, under their names at the server.
-    pub(super) offers: Vec<ToolSpec>,
+    /// The offered tools.
+    pub(super) offers: Vec<Offer>,
     /// Whether the server is ready or has failed at least once.
     pub(super) settled: bool,
 }
@@ -163,7 +181,7 @@ impl ServerRegistry {
 
 impl ToolsView {
     pub(super) fn of(states: &[ServerState]) -> Self {
-        let offers: Vec<(usize, &str, &ToolSpec)> = states
+        let offers: Vec<(usize, &str, &Offer)> = states
             .iter()
             .enumerate()
             .flat_map(|(index, state)| {
@@ -172,7 +190,7 @@ impl ToolsView {
             .collect();
         let with_count =
             |state: &ServerState| ServerStatus { tools: state.offers.len(), ..state.status.clone() };
-        let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.name.as_str())));
+        let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.spec.name.as_str())));
         let mut view = Self {
             servers: states.iter().map(with_count).collect(),
             settled: states.iter().all(|state| state.settled),
@@ -180,7 +198,7 @@ impl ToolsView {
         };
         for (name, (server, _, offer)) in names.into_iter().zip(offers) {
             view.routes.insert(name.clone(), Route::new(server, offer));
-            view.tools.push(ToolSpec { name, ..offer.clone() });
+            view.tools.push(ToolSpec { name, ..offer.spec.clone() });
         }
         view.tools.sort_by(|a, b| a.name.cmp(&b.name));
         view
@@ -199,18 +217,29 @@ impl ToolsView {
         })
     }
 
+    /// The tools with what they do.
+    pub fn classified(&self) -> impl Iterator<Item = ClassifiedTool<'_>> {
+        self.routes.iter().map(|(model_name, Route { server, tool, class, .. })| {
+            let server = self.servers.get(*server).map(|server| server.name.as_str()).unwrap_or_default();
+            let names = [model_name.clone(), tool.clone(), format!("{server}/{tool}")];
+            ClassifiedTool { model_name, names, class: *class }
+        })
+    }
+
     /// A view of ready servers, each with tools of these names.
     #[cfg(test)]
     pub(crate) fn with_servers(servers: &[(&str, &[&str])]) -> Self {
-        let offer = |name: &&str| ToolSpec {
-            name: (*name).to_owned(),
-            description: String::new(),
-            schema: Value::Object(Map::new()),
+        use super::server_spec::Transport;
+        let offer = |server: &str, name: &str| {
+            let spec = ServerSpec::new(server, Transport::http("http://x"));
+            let class = tool_class(&spec, name, None);
+            let schema = Value::Object(Map::new());
+            Offer { spec: ToolSpec { name: name.to_owned(), description: String::new(), schema }, class }
         };
         let state = |(name, tools): &(&str, &[&str])| {
             let mut state = ServerState::starting(name);
             (state.status.phase, state.settled) = (ServerPhase::Ready, true);
-            state.offers = tools.iter().map(offer).collect();
+            state.offers = tools.iter().map(|tool| offer(name, tool)).collect();
             state
         };
         Self::of(&servers.iter().map(state).collect::<Vec<_>>())
@@ -222,11 +251,11 @@ impl ToolsView {
 }
 
 impl Route {
-    fn new(server: usize, offer: &ToolSpec) -> Self {
-        let required = offer.schema.get("required").and_then(Value::as_array);
+    fn new(server: usize, offer: &Offer) -> Self {
+        let required = offer.spec.schema.get("required").and_then(Value::as_array);
         let required =
             required.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
-        Self { server, tool: offer.name.clone(), required }
+        Self { server, tool: offer.spec.name.clone(), class: offer.class, required }
     }
 
     /// The required arguments that are missing. The server checks everything else.
@@ -237,7 +266,7 @@ impl Route {
 
 /// The tools of a list that are offered (permitted by the declaration, of bounded size, each name once), and a line for each
 /// permitted tool that is ignored.
-pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<String>) {
+pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<Offer>, Vec<String>) {
     let mut seen = HashSet::new();
     let fresh =
         |tool: &Tool| !tool.name.is_empty() && spec.offers(&tool.name) && seen.insert(tool.name.clone());
@@ -249,7 +278,7 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<S
             ignored_tools.push(format!("the tools after the first {MAX_TOOLS_PER_SERVER} are ignored"));
             break;
         }
-        match offer(tool) {
+        match offer(spec, tool) {
             Ok(offer) => offers.push(offer),
             Err(reason) => ignored_tools.push(reason),
         }
@@ -262,7 +291,8 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<S
     (offers, ignored_tools)
 }
 
-fn offer(tool: Tool) -> Result<ToolSpec, String> {
+fn offer(spec: &ServerSpec, tool: Tool) -> Result<Offer, String> {
+    let class = tool_class(spec, &tool.name, tool.annotations.as_ref());
     if tool.name.len() > TOOL_NAME_BYTES {
         let start: String = tool.name.chars().take(NAME_CHARS).collect();
         return Err(format!("tool {start:?}… is ignored: its name is longer than {TOOL_NAME_BYTES} bytes"));
@@ -277,7 +307,7 @@ fn offer(tool: Tool) -> Result<ToolSpec, String> {
     }
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = description.chars().take(DESCRIPTION_CHARS).collect();
-    Ok(ToolSpec { name: tool.name.into_owned(), description, schema })
+    Ok(Offer { spec: ToolSpec { name: tool.name.into_owned(), description, schema }, class })
 }
 
 /// A unique name for each tool that models accept, from pairs of server and tool.

@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService};
+use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
 use crate::agents::InProcessBackend;
 use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
@@ -151,6 +151,7 @@ pub(super) fn agent(
         streaming: true,
         limits: Limits::default(),
         require_approval,
+        tool_policy: ToolPolicy::unrestricted(),
         preambles: PreambleCache::default(),
     }
 }
