@@ -68,6 +68,9 @@ const DESTROYS: [&str; 33] = [
     "transfer",
 ];
 
+/// Words of [`WRITES`] that name what a tool reads if its name begins with a word of [`READS`].
+const NOUNS: [&str; 5] = ["commit", "invite", "patch", "post", "run"];
+
 /// What a tool of a server does: by the server's lists, or else by its name. The annotations of the server can only make it
 /// less harmless.
 pub(super) fn tool_class(spec: &ServerSpec, tool: &str, annotations: Option<&ToolAnnotations>) -> ToolClass {
@@ -85,15 +88,31 @@ pub(super) fn tool_class(spec: &ServerSpec, tool: &str, annotations: Option<&Too
 /// What the name says: `get_issue` reads, and so does `jira_get_issue` of the server `jira`; `get_or_create` writes.
 fn by_name(server: &str, tool: &str) -> ToolClass {
     let (words, server) = (words(tool), words(server));
-    let is_any = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
     let own = words.strip_prefix(server.as_slice()).unwrap_or(&words);
+    let begins_with_read = own.first().is_some_and(|word| READS.contains(&word.as_str()));
+    let is_any = |list: &[&str]| {
+        (0..words.len())
+            .any(|at| list.contains(&words[at].as_str()) && !is_noun(&words, at, begins_with_read))
+    };
     if !tool.is_ascii() || is_any(&DESTROYS) {
         ToolClass::Destructive
-    } else if !is_any(&WRITES) && own.first().is_some_and(|word| READS.contains(&word.as_str())) {
+    } else if !is_any(&WRITES) && begins_with_read {
         ToolClass::Read
     } else {
         ToolClass::Write
     }
+}
+
+/// Whether a word is a noun: the merge of a merge request, and what `get_commit` gets, but not the second verb of
+/// `get_and_commit`.
+fn is_noun(words: &[String], at: usize, begins_with_read: bool) -> bool {
+    let word_at = |at: usize| words.get(at).map(String::as_str);
+    if word_at(at) == Some("merge") {
+        return matches!(word_at(at + 1), Some("request" | "requests"));
+    }
+    let follows_verb =
+        at.checked_sub(1).is_some_and(|before| matches!(word_at(before), Some("and" | "or" | "then")));
+    begins_with_read && !follows_verb && word_at(at).is_some_and(|word| NOUNS.contains(&word))
 }
 
 fn by_annotations(hints: &ToolAnnotations) -> ToolClass {
