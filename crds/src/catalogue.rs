@@ -188,8 +188,8 @@ impl Command {
                 ("uvx", args)
             }
             Registry::Go => {
-                let path = path.iter().map(|path| format!("/{path}")).collect::<String>();
-                ("go", vec!["run".to_owned(), format!("{name}{path}@{version}")])
+                let program = path.as_ref().map_or_else(|| name.clone(), |path| format!("{name}/{path}"));
+                ("go", vec!["run".to_owned(), format!("{program}@{version}")])
             }
         }
     }

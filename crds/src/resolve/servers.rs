@@ -197,16 +197,15 @@ fn remote(cx: &mut Context<'_>, entry: &Entry) -> Option<McpServer> {
 fn child(cx: &Context<'_>, agent: &Agent, stdio: &Command) -> McpTransport {
     let settings = stdio.settings(agent.mode() == AgentMode::ReadOnly);
     let mut env = settings.env;
-    let (command, mut args) = match cx.vars.text(TOOLS_DIR) {
-        Some(directory) => (format!("{}/bin/{}", directory.trim_end_matches('/'), stdio.program), Vec::new()),
-        None => {
-            let (launcher, args) = stdio.launcher();
-            if stdio.package.registry == Registry::Npm {
-                // A package that is in the cache is not looked up again.
-                env.insert("npm_config_prefer_offline".to_owned(), "true".to_owned());
-            }
-            (launcher.to_owned(), args)
+    let (command, mut args) = if let Some(directory) = cx.vars.text(TOOLS_DIR) {
+        (format!("{}/bin/{}", directory.trim_end_matches('/'), stdio.program), Vec::new())
+    } else {
+        if stdio.package.registry == Registry::Npm {
+            // A package that is in the cache is not looked up again.
+            env.insert("npm_config_prefer_offline".to_owned(), "true".to_owned());
         }
+        let (launcher, args) = stdio.launcher();
+        (launcher.to_owned(), args)
     };
     args.extend(settings.args);
     env.extend(environment(&agent.env));

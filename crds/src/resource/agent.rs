@@ -113,7 +113,6 @@ pub enum AgentMode {
 
 impl AgentMode {
     /// Whether it is the default.
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     pub fn is_ask(&self) -> bool {
         *self == Self::Ask
     }
