@@ -4,7 +4,8 @@
 #
 #   supervisor         both programs and nothing else, for agents that are remote or speak MCP over HTTP, and for clusters;
 #                      the same files, user and commands as the image of `make image`
-#   supervisor-tools   with Node.js, uv and git, for agents whose MCP servers run as local commands
+#   supervisor-tools   with Node.js, Python, uv, git and the tool servers of the catalogue, for agents whose MCP servers run as
+#                      local commands, and for the pods of the catalogue's tool servers (`defaults.toolsImage` of the chart)
 #
 #   docker build --target supervisor-tools -t caipe-supervisor .
 #
@@ -50,12 +51,19 @@ EXPOSE 8000
 ENTRYPOINT ["/usr/local/bin/caipe-supervisor"]
 CMD ["serve", "--listen", "[::]:8000", "--data-dir", "/data"]
 
+# The programs of the catalogue, from lock files with hashes.
+FROM node:20-alpine AS tools
+RUN apk add --no-cache bash git go python3 uv
+COPY image/tools/ /src/
+RUN /src/install /opt/caipe/tools
+
 FROM node:20-alpine AS supervisor-tools
 RUN apk add --no-cache git python3 uv && adduser -D -H -h /tmp -u 65532 caipe
+COPY --from=tools /opt/caipe/tools /opt/caipe/tools
 COPY --from=build /out/usr/local/bin/ /usr/local/bin/
 COPY --from=build /out/etc/ssl/ /etc/ssl/
 COPY --from=build --chown=65532:0 /out/data /data
-ENV HOME=/tmp
+ENV HOME=/tmp CAIPE_TOOLS_DIR=/opt/caipe/tools
 USER 65532:65532
 WORKDIR /data
 VOLUME /data

@@ -17,6 +17,11 @@ pub fn derive(key: &str, agent: &str) -> String {
     hex(&mac.finalize().into_bytes())
 }
 
+/// The key of an agent's tool servers. No agent has a name with `/`.
+pub fn of_tools(key: &str, agent: &str) -> String {
+    derive(key, &format!("{agent}/tools"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -28,5 +33,6 @@ mod tests {
         assert_eq!(jira, "1a71904e219b53bab215a426563197fc7e2e859691601555d2dfea7126efec35");
         assert_ne!(jira, derive("secret", "github"));
         assert_ne!(jira, derive("other", "jira"));
+        assert_ne!(jira, of_tools("secret", "jira"));
     }
 }

@@ -59,9 +59,6 @@ pub struct Entry {
     pub env: Vec<Variable>,
     #[serde(default)]
     pub servers: Vec<Server>,
-    /// Allow-list of tools, for servers with more than an agent should see. Empty: all.
-    #[serde(default)]
-    pub tools: Vec<String>,
 }
 
 /// A variable that an agent reads.
@@ -75,62 +72,135 @@ pub struct Variable {
     pub required: bool,
     #[serde(default)]
     pub secret: bool,
-    /// The form of the servers that reads it; without it, both do.
-    pub form: Option<Form>,
 }
 
-/// The forms of a built-in tool server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub enum Form {
-    /// A child process.
-    Stdio,
-    Container,
-}
-
-/// A built-in tool server, in each form that exists.
+/// A built-in tool server: a program, which is a child process on a laptop and runs behind a bridge in a cluster, or an endpoint of
+/// the user's own installation.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Server {
     /// Its name, unique within the agent.
     pub name: String,
-    /// As a child process.
+    /// Where its source is.
+    pub source: String,
+    pub licence: String,
+    /// The day on which it was last started, and its tools compared with the lists below.
+    pub tried: String,
     pub stdio: Option<Command>,
-    pub container: Option<Image>,
-    /// As an endpoint of the user's own installation.
     pub http: Option<Endpoint>,
+    /// Headers of each request to the program where it is reached over HTTP (`MCP_MODE=http`); values are templates.
+    #[serde(default)]
+    pub headers: BTreeMap<String, String>,
+    /// The offered tools (`*` matches any characters), unless the resource has a list; all if it is empty.
+    #[serde(default)]
+    pub tools: Vec<String>,
+    /// Tools that are never offered.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Tools that only read, although their names do not say so.
+    #[serde(default)]
+    pub reads: Vec<String>,
+    /// Tools that destroy, although their names do not say so.
+    #[serde(default)]
+    pub destructive: Vec<String>,
+    /// What the model should know of the server; appended to the system prompt.
+    pub notes: Option<String>,
 }
 
-/// A tool server as a child process.
+/// A tool server as a program that speaks MCP on its standard input and output.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Command {
-    pub command: String,
+    /// The package with the program.
+    pub package: Package,
+    /// The name of the program in the package.
+    pub program: String,
     /// Its arguments; templates.
     #[serde(default)]
     pub args: Vec<String>,
     /// Its environment; values are templates.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
+    /// Added unless the agent is read-only.
+    #[serde(default)]
+    pub write: Settings,
+    /// Added if the agent is read-only.
+    #[serde(default)]
+    pub read_only: Settings,
+    /// The memory that it requests in a cluster.
+    pub memory: String,
+    /// The deadline from its start to its list of tools, in seconds, if it needs more than `limits.mcpStartTimeoutSeconds`.
+    pub start_seconds: Option<u32>,
 }
 
-/// A tool server as a container with the agent's variables.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+/// Arguments and variables of a program.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Image {
-    pub image: String,
+pub struct Settings {
     #[serde(default)]
     pub args: Vec<String>,
-    /// Further environment; values are templates.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
-    /// Its port, which differs from every other entry's, so that all can be sidecars of one pod.
-    pub port: u16,
-    /// The path of its endpoint.
-    pub path: String,
-    /// Headers of each request to it; values are templates.
+}
+
+/// A package of a registry, at one version.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Package {
+    pub registry: Registry,
+    pub name: String,
+    pub version: String,
+    /// The program's directory in a Go module.
+    pub path: Option<String>,
+    /// Further requirements of a Python package.
     #[serde(default)]
-    pub headers: BTreeMap<String, String>,
+    pub with: Vec<String>,
+    /// The Python version that a Python package needs.
+    pub python: Option<String>,
+}
+
+/// A package registry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Registry {
+    /// The npm registry.
+    Npm,
+    /// The Python package index.
+    Pypi,
+    /// The Go module proxy.
+    Go,
+}
+
+impl Command {
+    /// The command that downloads the package if necessary and starts the program, without the program's arguments.
+    pub fn launcher(&self) -> (&'static str, Vec<String>) {
+        let Package { name, version, path, with, python, .. } = &self.package;
+        match self.package.registry {
+            Registry::Npm => {
+                let package = format!("--package={name}@{version}");
+                ("npx", vec!["-y".to_owned(), package, "--".to_owned(), self.program.clone()])
+            }
+            Registry::Pypi => {
+                let python = python.iter().flat_map(|python| ["--python", python]);
+                let with = with.iter().flat_map(|with| ["--with", with]);
+                let mut args: Vec<String> = python.chain(with).map(str::to_owned).collect();
+                args.extend(["--from".to_owned(), format!("{name}=={version}"), self.program.clone()]);
+                ("uvx", args)
+            }
+            Registry::Go => {
+                let program = path.as_ref().map_or_else(|| name.clone(), |path| format!("{name}/{path}"));
+                ("go", vec!["run".to_owned(), format!("{program}@{version}")])
+            }
+        }
+    }
+
+    /// The arguments and the environment of the program; values are templates.
+    pub fn settings(&self, read_only: bool) -> Settings {
+        let more = if read_only { &self.read_only } else { &self.write };
+        let args = self.args.iter().chain(&more.args).cloned().collect();
+        let env = self.env.iter().chain(&more.env).map(|(name, text)| (name.clone(), text.clone()));
+        Settings { args, env: env.collect() }
+    }
 }
 
 /// A tool server at a URL.
@@ -142,6 +212,16 @@ pub struct Endpoint {
     /// Headers of each request; values are templates.
     #[serde(default)]
     pub headers: BTreeMap<String, String>,
+}
+
+impl Entry {
+    /// The offered tools; all if one of its servers has no list.
+    pub fn tools(&self) -> Vec<String> {
+        if self.servers.iter().any(|server| server.tools.is_empty()) {
+            return Vec::new();
+        }
+        self.servers.iter().flat_map(|server| server.tools.clone()).collect()
+    }
 }
 
 /// All entries. A test checks that every file can be read.

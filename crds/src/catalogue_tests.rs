@@ -1,6 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
+use crate::resolve::template;
 use crate::resource::CaipeSupervisorSpec;
 use crate::{resolve_for, validate};
 
@@ -41,44 +42,84 @@ fn an_agent_that_runs_here_says_how_and_one_that_does_not_says_nothing() {
     }
 }
 
+/// The templates of a server, in every mode.
+fn templates(server: &Server) -> Vec<String> {
+    let mut texts = Vec::new();
+    for read_only in [false, true] {
+        let settings = server.stdio.as_ref().map(|stdio| stdio.settings(read_only)).unwrap_or_default();
+        texts.extend(settings.args.into_iter().chain(settings.env.into_values()));
+    }
+    texts.extend(server.headers.values().cloned());
+    texts.extend(server.http.iter().flat_map(|it| it.headers.values().chain([&it.url])).cloned());
+    texts
+}
+
 #[test]
-fn every_variable_of_a_template_is_declared() {
-    for entry in entries() {
-        let declared: BTreeSet<_> = entry.env.iter().map(|variable| variable.name.as_str()).collect();
-        let mut texts: Vec<&String> = Vec::new();
-        for server in &entry.servers {
-            texts.extend(server.stdio.iter().flat_map(|it| it.args.iter().chain(it.env.values())));
-            texts.extend(server.container.iter().flat_map(|it| it.env.values().chain(it.headers.values())));
-            texts.extend(server.http.iter().flat_map(|it| it.headers.values().chain([&it.url])));
-        }
-        for text in texts {
-            for part in text.split("${").skip(1) {
-                let name = part.split(['}', ':']).next().unwrap_or_default();
-                assert!(declared.contains(name), "{}: ${name} is not in env", entry.name);
-            }
-        }
+fn every_variable_of_a_template_is_declared_and_every_declared_variable_is_read() {
+    for entry in entries().iter().filter(|entry| !entry.servers.is_empty()) {
+        let declared: BTreeSet<&str> = entry.env.iter().map(|variable| variable.name.as_str()).collect();
+        let texts: Vec<String> = entry.servers.iter().flat_map(templates).collect();
+        let used: BTreeSet<&str> = texts.iter().flat_map(|text| template::names(text)).collect();
+        assert_eq!(used, declared, "{}", entry.name);
     }
 }
 
 #[test]
 fn a_required_variable_has_no_default_and_an_optional_one_has() {
-    for entry in entries() {
-        let stdio = entry.servers.iter().filter_map(|server| server.stdio.as_ref());
-        let text: String = stdio.flat_map(|it| it.env.values()).cloned().collect();
-        for variable in &entry.env {
-            let bare = text.contains(&format!("${{{}}}", variable.name));
-            assert!(variable.required || !bare, "{}: {} needs a default", entry.name, variable.name);
-        }
+    for entry in entries().iter().filter(|entry| !entry.servers.is_empty()) {
+        let texts: Vec<String> = entry.servers.iter().flat_map(templates).collect();
+        let bare: BTreeSet<&str> = texts.iter().flat_map(|text| template::required(text)).collect();
+        let required = entry.env.iter().filter(|variable| variable.required);
+        assert_eq!(bare, required.map(|variable| variable.name.as_str()).collect(), "{}", entry.name);
     }
 }
 
 #[test]
-fn sidecars_of_all_agents_fit_into_one_pod() {
-    let servers = entries().iter().flat_map(|entry| &entry.servers);
-    let ports: Vec<u16> = servers.filter_map(|server| Some(server.container.as_ref()?.port)).collect();
-    let distinct: BTreeSet<_> = ports.iter().collect();
-    assert_eq!(distinct.len(), ports.len(), "{ports:?}");
-    assert!(!distinct.contains(&8000));
+fn every_program_is_pinned_with_its_source_and_licence() {
+    for server in entries().iter().flat_map(|entry| &entry.servers) {
+        let known = [&server.source, &server.licence, &server.tried];
+        assert!(known.iter().all(|text| !text.is_empty()), "{}: {known:?}", server.name);
+        let Some(stdio) = &server.stdio else { continue };
+        let version = stdio.package.version.trim_start_matches('v');
+        assert!(version.split('.').count() >= 3 && !version.contains(['^', '~', '*']), "{version}");
+        let (command, args) = stdio.launcher();
+        assert!(["npx", "uvx", "go"].contains(&command), "{command}");
+        assert!(args.iter().any(|arg| arg.ends_with(version)), "{}: {args:?}", server.name);
+        assert!(stdio.memory.ends_with("Mi"), "{}: {}", server.name, stdio.memory);
+    }
+}
+
+/// The lists of one entry filter the same tools: either every server has a list or none.
+#[test]
+fn no_server_loses_its_list_to_another_one() {
+    for entry in entries() {
+        let without = entry.servers.iter().filter(|server| server.tools.is_empty()).count();
+        assert!(without == 0 || without == entry.servers.len(), "{}", entry.name);
+        assert_eq!(entry.tools().is_empty(), without > 0 || entry.servers.is_empty(), "{}", entry.name);
+    }
+}
+
+#[test]
+fn a_launcher_names_the_package_its_version_and_the_program() {
+    let launched = |agent: &str| {
+        let (command, args) = find(agent).unwrap().servers[0].stdio.as_ref().unwrap().launcher();
+        format!("{command} {}", args.join(" "))
+    };
+    assert_eq!(launched("argocd"), "npx -y --package=argocd-mcp@0.9.0 -- argocd-mcp");
+    assert_eq!(launched("jira"), "uvx --from mcp-atlassian==0.23.1 mcp-atlassian");
+    assert_eq!(launched("weather"), "uvx --with mcp<2 --from mcp-weather-server==0.6.1 mcp_weather_server");
+    assert_eq!(launched("webex"), "uvx --python 3.12 --from webex-bot-mcp==0.2.0 webex-bot-mcp");
+    assert_eq!(launched("github"), "go run github.com/github/github-mcp-server/cmd/github-mcp-server@v1.9.0");
+}
+
+#[test]
+fn the_switches_of_a_server_follow_the_mode() {
+    let settings =
+        |agent: &str, read_only| find(agent).unwrap().servers[0].stdio.as_ref().unwrap().settings(read_only);
+    assert_eq!(settings("pagerduty", false).args, ["--enable-write-tools"]);
+    assert!(settings("pagerduty", true).args.is_empty());
+    assert_eq!(settings("argocd", true).env["MCP_READ_ONLY"], "true");
+    assert!(!settings("argocd", false).env.contains_key("MCP_READ_ONLY"));
 }
 
 #[test]
@@ -103,4 +144,30 @@ fn every_entry_makes_a_valid_agent_on_this_machine_and_in_a_cluster() {
 fn names_are_compared_trimmed_and_in_any_case() {
     assert_eq!(find(" ArgoCD ").map(|entry| entry.title.as_str()), Some("ArgoCD"));
     assert_eq!(find("nobody"), None);
+}
+
+/// The lock files of `image/tools` install the versions of the catalogue.
+#[test]
+fn the_locked_packages_are_those_of_the_catalogue() {
+    let locks = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../image/tools");
+    let read =
+        |name: &str| std::fs::read_to_string(locks.join(name)).unwrap_or_else(|it| panic!("{name}: {it}"));
+    let programs =
+        entries().iter().flat_map(|entry| &entry.servers).filter_map(|server| server.stdio.as_ref());
+    for Package { registry, name, version, with, .. } in programs.map(|stdio| &stdio.package) {
+        let missing =
+            |text: &str, wanted: &str| (!text.contains(wanted)).then(|| format!("{name}: {wanted}"));
+        let fault = match registry {
+            Registry::Npm => missing(&read("package.json"), &format!("\"{name}\": \"{version}\"")),
+            Registry::Go => missing(&read("go/go.mod"), &format!("{name} {version}")),
+            Registry::Pypi => {
+                let wanted: Vec<String> =
+                    std::iter::once(format!("{name}=={version}")).chain(with.clone()).collect();
+                assert_eq!(read(&format!("python/{name}.in")).lines().collect::<Vec<_>>(), wanted);
+                let locked = format!("{}=={version} \\\n    --hash=sha256:", name.replace('.', "-"));
+                missing(&read(&format!("python/{name}.txt")), &locked)
+            }
+        };
+        assert_eq!(fault, None, "run image/tools/install --lock");
+    }
 }

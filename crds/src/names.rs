@@ -70,6 +70,15 @@ pub fn agent_key(supervisor: &str, agent: &str) -> String {
 
 /// The variable with the remote agent's own key in its headers. The supervisor derives it.
 pub const OWN_AGENT_KEY: &str = "CAIPE_OWN_AGENT_KEY";
+/// The variable with the key of an agent's tool servers, in the headers of its requests. The supervisor derives it from
+/// [`AGENT_KEY`], a remote agent has it from the Secret [`tools_key`], like the tool servers themselves.
+pub const TOOLS_KEY: &str = "CAIPE_TOOLS_KEY";
+/// The Secret with [`TOOLS_KEY`] of one agent.
+pub fn tools_key(supervisor: &str, agent: &str) -> String {
+    format!("{}.tools-key", self::agent(supervisor, agent))
+}
+/// The port of a built-in tool server in pods of its own.
+pub const TOOLS_PORT: u16 = 8101;
 /// The bearer token of `/internal/status`.
 pub const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
 

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::sha256_hex;
 use crate::fault::Fault;
+use crate::resource::agent::AgentMode;
 use crate::resource::approver::Approver;
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
@@ -227,6 +228,15 @@ pub struct RenderedAgent {
     /// The principals that may decide its approvals, instead of those of the supervisor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<Approver>,
+    /// What it may do by itself.
+    #[serde(default, skip_serializing_if = "AgentMode::is_ask")]
+    pub mode: AgentMode,
+    /// Tools that only read (`*` matches anything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub read_tools: Vec<String>,
+    /// Tools that need no approval, whatever they do (`*` matches anything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub auto_approve: Vec<String>,
     /// The variables that it requires.
     pub required_env: Vec<String>,
     /// A directory with one file per variable, read before the environment.
@@ -264,6 +274,26 @@ pub struct McpServer {
     /// Its name, unique within the agent.
     pub name: String,
     pub transport: McpTransport,
+    /// Tools that are not offered, even if the agent's list has them (`*` matches anything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deny: Vec<String>,
+    /// Tools that only read, although their names do not say so (`*` matches anything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub reads: Vec<String>,
+    /// Tools that destroy, although their names do not say so (`*` matches anything).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub destructive: Vec<String>,
+    /// Deadline to answer `tools/list` after its start, in milliseconds, if it is longer than that of the limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_timeout_ms: Option<u64>,
+}
+
+impl McpServer {
+    /// A server without lists of its tools.
+    pub fn new(name: &str, transport: McpTransport) -> Self {
+        let (deny, reads, destructive) = (Vec::new(), Vec::new(), Vec::new());
+        Self { name: name.to_owned(), transport, deny, reads, destructive, start_timeout_ms: None }
+    }
 }
 
 /// How an MCP server is reached.

@@ -33,9 +33,7 @@ fn servers() -> Vec<McpServer> {
         url: "http://localhost:9000/mcp".to_owned(),
         headers: map("Authorization", "Bearer ${TOKEN}"),
     };
-    [("local", stdio), ("search", http)]
-        .map(|(name, transport)| McpServer { name: name.to_owned(), transport })
-        .into()
+    [("local", stdio), ("search", http)].map(|(name, transport)| McpServer::new(name, transport)).into()
 }
 
 fn agent(name: &str, placement: Placement) -> RenderedAgent {
@@ -52,6 +50,10 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         // The golden files are from before these fields.
         allow_always: Vec::new(),
         approvers: Vec::new(),
+        // The golden files are from before these fields.
+        mode: AgentMode::Ask,
+        read_tools: Vec::new(),
+        auto_approve: Vec::new(),
         required_env: texts(&["TOKEN"]),
         secrets_dir: Some("/var/run/caipe/secrets/agents/jira".to_owned()),
         model: Some(model()),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use crate::catalogue;
 use crate::fault::Fault;
-use crate::names::{AGENT_KEY, OWN_AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN, normal};
+use crate::names::{AGENT_KEY, OWN_AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN, TOOLS_KEY, normal};
 use crate::placement::SupportedPlacements;
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
@@ -52,7 +52,7 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         found.rule("spec.workflows", one, rules::TEXT_SOURCE);
     }
     found.variables("spec.env", &spec.env);
-    let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN];
+    let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN, TOOLS_KEY];
     let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));
     found.rule("spec", is_free, rules::ENV_RESERVED);
     found.service_account("spec.serviceAccount", spec.service_account.as_ref());
@@ -253,10 +253,15 @@ impl Found {
 
     fn agent_kind(&mut self, path: &str, agent: &Agent) {
         let (external, image) = (agent.external.is_some(), agent.image.is_some());
-        let tools = !agent.mcp.is_empty()
-            || !agent.tools.is_empty()
-            || !agent.require_approval.is_empty()
-            || !agent.allow_always.is_empty();
+        let lists = [
+            &agent.tools,
+            &agent.require_approval,
+            &agent.allow_always,
+            &agent.read_tools,
+            &agent.auto_approve,
+        ];
+        let tools =
+            !agent.mcp.is_empty() || agent.mode.is_some() || lists.iter().any(|list| !list.is_empty());
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()
             || agent.resources.is_some()

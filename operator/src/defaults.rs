@@ -10,6 +10,8 @@ use serde::{Deserialize, Serialize};
 pub struct Defaults {
     /// The image of supervisors and remote agents, if the resource names none.
     pub image: String,
+    /// The image with the tool servers of the catalogue.
+    pub tools_image: String,
     /// When images are pulled: `Always`, `IfNotPresent` or `Never`. Default: Kubernetes' own rule.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image_pull_policy: Option<String>,
@@ -95,6 +97,7 @@ impl Default for Defaults {
     fn default() -> Self {
         Self {
             image: format!("ghcr.io/caipe-io/caipe-operator:{}", env!("CARGO_PKG_VERSION")),
+            tools_image: format!("ghcr.io/caipe-io/supervisor-tools:{}", env!("CARGO_PKG_VERSION")),
             image_pull_policy: None,
             image_pull_secrets: Vec::new(),
             resources: None,

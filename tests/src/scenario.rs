@@ -34,13 +34,13 @@ impl Scenario {
         self.agent_with(name, json!([server]))
     }
 
-    /// Adds an agent with these tool servers.
+    /// Adds an agent with these tool servers. Its tools that write need no approval unless a test requires it.
     #[must_use]
     pub fn agent_with(mut self, name: &str, servers: Value) -> Self {
         let prompt = format!("You are the {name} agent.");
         let identity =
             json!({"inline": {"description": format!("Knows all about {name}."), "systemPrompt": prompt}});
-        self.agents.push(json!({"name": name, "identity": identity, "mcp": servers}));
+        self.agents.push(json!({"name": name, "identity": identity, "mode": "Full", "mcp": servers}));
         self
     }
 

@@ -70,6 +70,9 @@ caipe-operator
 {{- define "caipe-operator.defaults" -}}
 {{- with .Values.defaults -}}
 image: {{ default (include "caipe-operator.image" $) .image | quote }}
+{{- with .toolsImage }}
+toolsImage: {{ . | quote }}
+{{- end }}
 {{- with .imagePullPolicy }}
 imagePullPolicy: {{ . }}
 {{- end }}

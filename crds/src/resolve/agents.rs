@@ -98,7 +98,10 @@ pub(super) fn rendered(
     placement: Placement,
     chain: Option<&ModelChoice>,
 ) -> RenderedAgent {
-    let identity = identity(cx, agent, entry);
+    let mut identity = identity(cx, agent, entry);
+    if let Some(entry) = entry.filter(|_| agent.mcp.is_empty()) {
+        push_notes(&mut identity.system_prompt, entry);
+    }
     let mcp = tool_servers(cx, agent, entry, &placement);
     let tools = allowed(agent, entry);
     check_approvals(cx, agent, &tools, &mcp);
@@ -116,9 +119,21 @@ pub(super) fn rendered(
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),
+        mode: agent.mode(),
+        read_tools: agent.read_tools.clone(),
+        auto_approve: agent.auto_approve.clone(),
         required_env,
         secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
         model: models::of_agent(cx, agent, chain),
+    }
+}
+
+/// Appends what the model should know of the catalogue's tool servers.
+fn push_notes(prompt: &mut String, entry: &Entry) {
+    for notes in entry.servers.iter().filter_map(|server| server.notes.as_deref()) {
+        prompt.push('\n');
+        prompt.push_str(notes.trim_end());
+        prompt.push('\n');
     }
 }
 
@@ -191,7 +206,7 @@ fn tool_servers(
 
 fn allowed(agent: &Agent, entry: Option<&Entry>) -> Vec<String> {
     // The catalogue's list applies to the catalogue's servers only.
-    let built_in = entry.filter(|_| agent.mcp.is_empty()).map(|entry| entry.tools.clone());
+    let built_in = entry.filter(|_| agent.mcp.is_empty()).map(Entry::tools);
     if agent.tools.is_empty() { built_in.unwrap_or_default() } else { agent.tools.clone() }
 }
 

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sha2::{Digest, Sha256};
 
-use crate::catalogue;
 use crate::resource::CaipeSupervisorSpec;
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 
@@ -13,7 +12,7 @@ use super::Context;
 
 /// The path of a bridge's endpoint.
 pub const PATH: &str = "/mcp";
-/// The first port of bridges. The catalogue's containers have 8101 and so on.
+/// The first port of bridges.
 const FIRST: u16 = 9100;
 /// How many ports there are for bridges: more than a resource can have servers (128 agents with 16 each).
 const COUNT: u16 = 4096;
@@ -57,9 +56,7 @@ pub(super) fn port(cx: &Context<'_>, agent: &str, server: &McpServer) -> Option<
 fn declared(spec: &CaipeSupervisorSpec) -> BTreeSet<u16> {
     let containers = spec.agents().iter().flat_map(|agent| &agent.mcp);
     let containers = containers.filter_map(|server| server.container.as_ref());
-    let own = containers.filter(|it| it.placement == ContainerPlacement::Sidecar).map(|it| it.port);
-    let built_in = catalogue::entries().iter().flat_map(|entry| &entry.servers);
-    own.chain(built_in.filter_map(|server| Some(server.container.as_ref()?.port))).collect()
+    containers.filter(|it| it.placement == ContainerPlacement::Sidecar).map(|it| it.port).collect()
 }
 
 /// The preferred port: a hash of the names, so that a new server rarely changes the ports of others.

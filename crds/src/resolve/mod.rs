@@ -9,7 +9,7 @@ mod models;
 mod servers;
 mod settings;
 mod single_agent;
-mod template;
+pub mod template;
 mod variables;
 mod workflows;
 

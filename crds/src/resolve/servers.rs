@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::catalogue::{Entry, Form, Server};
+use crate::catalogue::{Command, Entry, Registry, Server};
 use crate::names::{self, normal};
 use crate::rendered::{McpServer, McpTransport};
-use crate::resource::agent::Agent;
+use crate::resource::agent::{Agent, AgentMode};
 use crate::resource::common::EnvVar;
 use crate::resource::mcp::{self, Container, ContainerPlacement};
 
 use super::{Context, template, variable_part};
 
 const LOOPBACK: &str = "127.0.0.1";
+/// The directory with the installed tool servers of the catalogue.
+const TOOLS_DIR: &str = "CAIPE_TOOLS_DIR";
 
 /// The agent's tool servers: its own, or else those of the catalogue.
 pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>) -> Vec<McpServer> {
@@ -23,15 +25,14 @@ pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry
 
 /// The variables that the agent's tools require.
 pub(super) fn required(servers: &[McpServer], entry: Option<&Entry>) -> Vec<String> {
-    let stdio = servers.iter().any(|server| matches!(server.transport, McpTransport::Stdio { .. }));
-    let form = if stdio { Form::Stdio } else { Form::Container };
-    let known = entry.into_iter().flat_map(|entry| &entry.env);
-    let known = known.filter(|variable| variable.required && variable.form.is_none_or(|only| only == form));
-    let mut names: BTreeSet<String> = known.map(|variable| variable.name.clone()).collect();
+    let known = entry.into_iter().flat_map(|entry| &entry.env).filter(|variable| variable.required);
+    let mut required: BTreeSet<String> = known.map(|variable| variable.name.clone()).collect();
     for server in servers {
-        names.extend(texts(&server.transport).flat_map(template::required).map(str::to_owned));
+        required.extend(texts(&server.transport).flat_map(template::required).map(str::to_owned));
     }
-    names.into_iter().collect()
+    // The operator makes it.
+    required.remove(names::TOOLS_KEY);
+    required.into_iter().collect()
 }
 
 fn texts(transport: &McpTransport) -> Box<dyn Iterator<Item = &str> + '_> {
@@ -79,7 +80,7 @@ fn declared(cx: &mut Context<'_>, agent: &Agent, server: &mcp::McpServer) -> Opt
     } else {
         container(cx, agent, server.container.as_ref()?, &server.name)?
     };
-    Some(McpServer { name: server.name.clone(), transport })
+    Some(McpServer::new(&server.name, transport))
 }
 
 fn stdio_transport(
@@ -130,12 +131,32 @@ enum Mode {
 }
 
 fn built_in(cx: &mut Context<'_>, agent: &Agent, entry: &Entry) -> Vec<McpServer> {
-    let server = match mode(cx, &variable_part(&agent.name)) {
-        Mode::Http => return remote(cx, entry).into_iter().collect(),
-        Mode::Default if cx.in_cluster() => as_sidecar,
-        Mode::Default | Mode::Stdio => as_child,
+    let mode = mode(cx, &variable_part(&agent.name));
+    if matches!(mode, Mode::Http) && entry.servers.iter().any(|server| server.stdio.is_some()) {
+        return remote(cx, entry).into_iter().collect();
+    }
+    let server = |server: &Server| {
+        let transport = match (&server.stdio, cx.target.namespace()) {
+            (Some(_), Some(namespace)) if matches!(mode, Mode::Default) => {
+                bridged(cx, namespace, agent, server)
+            }
+            (Some(stdio), _) => child(cx, agent, stdio),
+            (None, _) => endpoint(&plain(agent), server),
+        };
+        let seconds = server.stdio.as_ref().and_then(|stdio| stdio.start_seconds);
+        McpServer { start_timeout_ms: seconds.map(|it| u64::from(it) * 1000), ..listed(server, transport) }
     };
-    entry.servers.iter().map(|it| server(agent, it)).collect()
+    entry.servers.iter().map(server).collect()
+}
+
+/// The server with the catalogue's lists of its tools.
+fn listed(server: &Server, transport: McpTransport) -> McpServer {
+    McpServer {
+        deny: server.deny.clone(),
+        reads: server.reads.clone(),
+        destructive: server.destructive.clone(),
+        ..McpServer::new(&server.name, transport)
+    }
 }
 
 fn mode(cx: &mut Context<'_>, part: &str) -> Mode {
@@ -166,35 +187,41 @@ fn remote(cx: &mut Context<'_>, entry: &Entry) -> Option<McpServer> {
     let name = if cx.vars.text(&own).is_some() { own.as_str() } else { "MCP_PORT" };
     let port = cx.vars.number(name, 1..=65535);
     let port = cx.read(port).unwrap_or(names::PORT.into());
-    let container = entry.servers.iter().find_map(|server| server.container.as_ref());
-    let path = container.map_or("/mcp/", |container| container.path.as_str());
-    let headers = container.map(|container| container.headers.clone()).unwrap_or_default();
-    let url = format!("http://{host}:{port}{path}");
-    Some(McpServer { name: entry.name.clone(), transport: McpTransport::Http { url, headers } })
+    let url = format!("http://{host}:{port}{}", super::bridge_ports::PATH);
+    let server = entry.servers.first()?;
+    let transport = McpTransport::Http { url, headers: server.headers.clone() };
+    Some(McpServer { name: entry.name.clone(), ..listed(server, transport) })
 }
 
-fn as_child(agent: &Agent, server: &Server) -> McpServer {
-    let known = plain(agent);
-    let transport = server.stdio.as_ref().map(|stdio| {
-        let mut env = stdio.env.clone();
-        env.extend(environment(&agent.env));
-        stdio_transport(&known, &stdio.command, &stdio.args, &env, None)
-    });
-    named(server, transport.unwrap_or_else(|| endpoint(&known, server)))
+/// The program as a child process: the installed one in `CAIPE_TOOLS_DIR`, or else by the launcher of its registry.
+fn child(cx: &Context<'_>, agent: &Agent, stdio: &Command) -> McpTransport {
+    let settings = stdio.settings(agent.mode() == AgentMode::ReadOnly);
+    let mut env = settings.env;
+    let (command, mut args) = if let Some(directory) = cx.vars.text(TOOLS_DIR) {
+        (format!("{}/bin/{}", directory.trim_end_matches('/'), stdio.program), Vec::new())
+    } else {
+        if stdio.package.registry == Registry::Npm {
+            // A package that is in the cache is not looked up again.
+            env.insert("npm_config_prefer_offline".to_owned(), "true".to_owned());
+        }
+        let (launcher, args) = stdio.launcher();
+        (launcher.to_owned(), args)
+    };
+    args.extend(settings.args);
+    env.extend(environment(&agent.env));
+    stdio_transport(&plain(agent), &command, &args, &env, None)
 }
 
-fn as_sidecar(agent: &Agent, server: &Server) -> McpServer {
-    let Some(container) = &server.container else { return as_child(agent, server) };
-    let url = format!("http://{LOOPBACK}:{}{}", container.port, container.path);
-    named(server, McpTransport::Http { url, headers: container.headers.clone() })
+/// The program behind a bridge in pods of its own, which accept the agent's key only.
+fn bridged(cx: &Context<'_>, namespace: &str, agent: &Agent, server: &Server) -> McpTransport {
+    let service = names::tool_server(cx.name(), &agent.name, &server.name);
+    let url = format!("{}{}", names::url(&service, namespace, names::TOOLS_PORT), super::bridge_ports::PATH);
+    let key = format!("Bearer ${{{}}}", names::TOOLS_KEY);
+    McpTransport::Http { url, headers: BTreeMap::from([("Authorization".to_owned(), key)]) }
 }
 
 fn endpoint(known: &BTreeMap<String, String>, server: &Server) -> McpTransport {
     let (url, headers) =
         server.http.as_ref().map(|it| (it.url.clone(), it.headers.clone())).unwrap_or_default();
     McpTransport::Http { url: template::fill(&url, known), headers }
-}
-
-fn named(server: &Server, transport: McpTransport) -> McpServer {
-    McpServer { name: server.name.clone(), transport }
 }

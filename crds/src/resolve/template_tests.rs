@@ -17,6 +17,9 @@ fn known_variables_are_filled_in_and_others_left() {
         ("${A", "${A"),
         ("${}", "${}"),
         ("$A", "$A"),
+        ("${B:-https://${A}/x}", "${B:-https://1/x}"),
+        ("${A:-${B:-d}}", "1"),
+        ("${C:-${B:-d}}}", "${C:-${B:-d}}}"),
     ];
     for (template, expected) in cases {
         assert_eq!(fill(template, &known), expected, "{template}");
@@ -25,8 +28,14 @@ fn known_variables_are_filled_in_and_others_left() {
 
 #[test]
 fn what_is_required() {
-    let cases: [(&str, &[&str]); 5] =
-        [("", &[]), ("${A} ${B:-}", &["A"]), ("$${A}${B}", &["B"]), ("${A", &[]), ("${A}${A}", &["A", "A"])];
+    let cases: [(&str, &[&str]); 6] = [
+        ("", &[]),
+        ("${A:-${B}}", &[]),
+        ("${A} ${B:-}", &["A"]),
+        ("$${A}${B}", &["B"]),
+        ("${A", &[]),
+        ("${A}${A}", &["A", "A"]),
+    ];
     for (template, expected) in cases {
         assert_eq!(required(template), expected, "{template}");
     }

@@ -7,7 +7,7 @@ use super::approver::Approver;
 #[cfg(feature = "kubernetes")]
 use super::common::list_map;
 use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef, ServiceAccount};
-use super::derive::KubeSchema;
+use super::derive::{JsonSchema, KubeSchema};
 use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
@@ -18,7 +18,7 @@ use super::rules;
 #[x_kube(
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
-    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || has(self.model))").message(rules::AGENT_FOREIGN_TOOLS),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || has(self.mode) || has(self.model))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
@@ -62,12 +62,26 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub tools: Vec<String>,
-    /// Tools that need the approval of a person; `*` matches any characters.
+    /// What the agent may do by itself. The default is `Ask`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "AgentMode")]
+    pub mode: Option<AgentMode>,
+    /// Tools that only read, in addition to those that the catalogue lists and those whose name says so; `*` matches any
+    /// characters.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
+    pub read_tools: Vec<String>,
+    /// Tools that run without approval although the mode requires it; `*` matches any characters. `requireApproval` overrides
+    /// this list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
+    pub auto_approve: Vec<String>,
+    /// Tools that need the approval of a person in every mode; `*` matches any characters.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub require_approval: Vec<String>,
-    /// Tools of `requireApproval` that a person may allow for the rest of a conversation when approving a call; `*` matches any
-    /// characters. A tool that its server marks as destructive is always asked about.
+    /// Tools that a person may allow for the rest of a conversation when approving a call; `*` matches any characters. A
+    /// destructive tool is always asked about.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub allow_always: Vec<String>,
@@ -92,6 +106,26 @@ pub struct Agent {
     /// A partial pod template for the agent's pod while the agent is remote, applied over the generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,
+}
+
+/// What an agent may do by itself. A tool reads if the agent's `readTools`, the catalogue or the beginning of its name says
+/// so; a tool that nothing is known of writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AgentMode {
+    /// It only reads: other tools are not offered, and calls of them are refused.
+    ReadOnly,
+    /// It reads, and asks a person before every other call.
+    #[default]
+    Ask,
+    /// It reads and writes, and asks a person before a call that deletes, merges, revokes or otherwise destroys.
+    Full,
+}
+
+impl AgentMode {
+    /// Whether it is the default.
+    pub fn is_ask(&self) -> bool {
+        *self == Self::Ask
+    }
 }
 
 /// The identity of a custom agent.
@@ -174,5 +208,10 @@ impl Agent {
     /// An agent of the catalogue, with nothing changed.
     pub fn named(name: &str) -> Self {
         Self { name: name.to_owned(), enabled: true, ..Self::default() }
+    }
+
+    /// What it may do by itself.
+    pub fn mode(&self) -> AgentMode {
+        self.mode.unwrap_or_default()
     }
 }

@@ -26,7 +26,7 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways and model";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, mode and model";
 /// An approver is one claim of a token.
 pub const APPROVER_KIND: &str =
     "an approver is named by one claim of a token: set exactly one of subject, email and group";
@@ -40,7 +40,7 @@ pub const SERVICE_ACCOUNT: &str =
 /// Settings of pods of their own.
 pub const CONTAINER_SERVICE: &str = "replicas, serviceAccount and podTemplate are for a tool server with pods of its own: set placement to Service, or remove them";
 /// The operator sets these variables.
-pub const ENV_RESERVED: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_AGENT_KEY, CAIPE_OWN_AGENT_KEY and CAIPE_STATUS_TOKEN: remove them (spec.auth sets the key of callers)";
+pub const ENV_RESERVED: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_AGENT_KEY, CAIPE_OWN_AGENT_KEY, CAIPE_STATUS_TOKEN and CAIPE_TOOLS_KEY: remove them (spec.auth sets the key of callers)";
 /// An agent of another program is always remote.
 pub const AGENT_REMOTE_ONLY: &str = "an agent with an external URL or an image of its own is always remote: remove placement, or set it to Remote";
 /// Some agents of the catalogue have no remote form. Only the code, which knows the catalogue, checks this rule.
@@ -138,7 +138,7 @@ pub const ORIGIN: &str = "must be a web origin, scheme://host or scheme://host:p
 pub const REQUEST_ABOVE_LIMIT: &str =
     "is more than the limit of the same name: raise the limit, or ask for less";
 /// An image of the catalogue has its own tools. Only the code, which knows the catalogue, checks this rule.
-pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated: remove tools and requireApproval, or give it mcp";
+pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated: remove tools, requireApproval, readTools, autoApprove and mode, or give it mcp";
 /// No empty access rule.
 pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";

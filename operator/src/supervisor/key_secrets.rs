@@ -1,4 +1,4 @@
-//! Creates the Secrets with generated keys: one of the supervisor and one of each remote agent. The operator never changes
+//! Creates the Secrets with generated keys: one of the supervisor, one of each remote agent, and one of the tool servers of each agent. The operator never changes
 //! or deletes them.
 
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ pub async fn of_supervisor(
     Ok(())
 }
 
-/// Creates the missing Secrets of remote agents. Each belongs to the Secret of the supervisor, so that Kubernetes
+/// Creates the missing Secrets of remote agents, and those of the tool servers of agents. Each belongs to the Secret of the supervisor, so that Kubernetes
 /// deletes it with the keys that it derives from.
 ///
 /// # Errors
@@ -64,15 +64,20 @@ pub async fn of_agents(
     observed: &ObservedState,
     keys: &Keys,
     agents: impl IntoIterator<Item = &str>,
+    with_tools: impl IntoIterator<Item = &str>,
 ) -> Result<(), Error> {
     let supervisor = applier.key.name();
-    for agent in agents {
-        let name = names::agent_key(supervisor, agent);
+    let agents =
+        agents.into_iter().map(|agent| (names::agent_key(supervisor, agent), agent, keys.of_agent(agent)));
+    let tools = with_tools.into_iter();
+    let tools = tools.map(|agent| (names::tools_key(supervisor, agent), agent, keys.of_tools(agent)));
+    let wanted: BTreeMap<_, _> = agents.chain(tools).map(|(name, agent, own)| (name, (agent, own))).collect();
+    for (name, (agent, own)) in wanted {
         if let Some(child) = observed.child(Kind::Secret, &name) {
             keys.check(child, supervisor)?;
             continue;
         }
-        let (owner, own) = (keys.owner(supervisor), keys.of_agent(agent));
+        let owner = keys.owner(supervisor);
         let mut secret = secret(applier.key, &name, labels::COMPONENT_AGENT, owner, &own);
         secret.labels_mut().insert(labels::AGENT.to_owned(), agent.to_owned());
         secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.to_string());

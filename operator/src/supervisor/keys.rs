@@ -37,6 +37,11 @@ impl Keys {
         keys.map(|(name, key)| (name, agent_key::derive(key.expose_secret(), agent))).into()
     }
 
+    /// The key in the Secret of an agent's tool servers.
+    pub fn of_tools(&self, agent: &str) -> BTreeMap<&'static str, String> {
+        BTreeMap::from([(names::TOOLS_KEY, agent_key::of_tools(self.agent_key.expose_secret(), agent))])
+    }
+
     /// The owner of the Secrets of agents: the Secret of the supervisor of this name.
     pub fn owner(&self, name: &str) -> OwnerReference {
         OwnerReference {

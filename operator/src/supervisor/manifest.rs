@@ -1,6 +1,7 @@
 //! Serializes built objects for the API server.
 
 use caipe_crds::digest::sha256_hex;
+use caipe_crds::names;
 use k8s_openapi::Resource;
 use kube::core::ObjectMeta;
 use serde::Serialize;
@@ -41,6 +42,22 @@ impl Manifest {
         let is_agent = labels[labels::COMPONENT] == labels::COMPONENT_AGENT;
         labels[labels::AGENT].as_str().filter(|_| is_agent && self.kind == Kind::Deployment)
     }
+
+    /// The agent whose tool servers it runs, if they require the agent's key.
+    pub fn tools_agent(&self) -> Option<&str> {
+        let labels = &self.value["metadata"]["labels"];
+        let is_server =
+            self.kind == Kind::Deployment && labels[labels::COMPONENT] == labels::COMPONENT_TOOL_SERVER;
+        let needs_key = is_server && has_variable(&self.value["spec"]["template"], names::TOOLS_KEY);
+        labels[labels::AGENT].as_str().filter(|_| needs_key)
+    }
+}
+
+/// Whether a container of a pod template has this variable.
+fn has_variable(template: &Value, name: &str) -> bool {
+    let containers = template["spec"]["containers"].as_array();
+    let variables = containers.into_iter().flatten().filter_map(|container| container["env"].as_array());
+    variables.flatten().any(|variable| variable["name"] == name)
 }
 
 /// All objects in the order of their application: what a pod needs comes before the pod. Destructuring makes sure

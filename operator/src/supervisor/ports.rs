@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use caipe_crds::resolve::bridge_ports;
 use caipe_crds::resource::mcp::{ContainerPlacement, McpServer};
-use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec, catalogue};
+use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec};
 
 use super::decision::{Decision, in_process};
 
@@ -53,9 +53,8 @@ pub fn hosted_that_fit(resource: &CaipeSupervisor, decision: &Decision) -> BTree
 fn sidecars(resource: &CaipeSupervisor, name: &str) -> Vec<(String, u16)> {
     let declared = resource.spec.agents().iter().find(|agent| agent.name == name);
     let Some(agent) = declared.filter(|agent| !agent.mcp.is_empty() || agent.identity.is_some()) else {
-        let servers = catalogue::find(name).map(|entry| entry.servers.as_slice()).unwrap_or_default();
-        let port = |server: &catalogue::Server| Some((server.name.clone(), server.container.as_ref()?.port));
-        return servers.iter().filter_map(port).collect();
+        // The programs of the catalogue have pods of their own.
+        return Vec::new();
     };
     let bridges = bridge_ports::ports(&resource.spec);
     let port = |server: &McpServer| {

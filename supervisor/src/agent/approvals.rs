@@ -23,14 +23,14 @@ pub(super) fn resolved<'a>(patterns: impl Iterator<Item = &'a String>, view: &To
 }
 
 /// The tools, by the model's name, whose calls a person may allow for the rest of a conversation. In doubt a call asks: only
-/// names in ASCII match, and a tool that its server marks as destructive never does.
+/// names in ASCII match, and a destructive tool never does.
 pub(super) fn always(patterns: &[String], view: &ToolsView) -> BTreeSet<String> {
     let compiled: Vec<ApprovalPattern> = patterns.iter().map(|it| ApprovalPattern::new(it)).collect();
     let covers = |name: &str| name.is_ascii() && compiled.iter().any(|pattern| pattern.covers(name));
     let of_servers = view
         .known_names()
         .filter(|(name, known)| !view.is_destructive(name) && known.iter().any(|it| covers(it)));
-    let built_in = EDGE_TOOLS.into_iter().filter(|name| !view.is_destructive(name) && covers(name));
+    let built_in = EDGE_TOOLS.into_iter().filter(|name| covers(name));
     of_servers.map(|(name, _)| name).chain(built_in).map(str::to_owned).collect()
 }
 

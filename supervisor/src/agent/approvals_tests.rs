@@ -178,21 +178,22 @@ fn a_pattern_that_matches_no_tool_is_reported_once_the_tools_are_known() {
 #[test]
 fn a_tool_is_allowed_for_always_only_by_a_plain_name_and_never_if_it_is_destructive() {
     let servers: &[Server<'_>] = &[
-        ("files", &["comment", "comment_destructive", "c\u{43e}mment", "wipe disk"]),
-        ("other", &["comment", "merge"]),
+        ("files", &["comment", "delete_comment", "c\u{43e}mment", "wipe disk"]),
+        ("other", &["comment", "merge", "send it"]),
     ];
     let view = ToolsView::with_servers(servers);
     for (patterns, expected) in [
         (&["comment"][..], &["files_comment", "other_comment"][..]),
-        (&["files/comment*"], &["files_comment"]),
-        (&["MERGE"], &["merge"]),
-        (&["wipe disk"], &["wipe_disk"]),
-        (&["comment_destructive"], &[]),
+        (&["files/*comment"], &["files_comment"]),
+        (&["SEND IT"], &["send_it"]),
+        (&["MERGE"], &[]),
+        (&["wipe disk"], &[]),
+        (&["delete_comment"], &[]),
         (&["wait"], &["wait"]),
         (&["delete_*"], &[]),
     ] {
         let allowed = always(&super::tests::patterns(patterns), &view);
         assert_eq!(allowed.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{patterns:?}");
     }
-    assert!(!always(&patterns(&["*"]), &view).contains("comment_destructive"));
+    assert!(!always(&patterns(&["*"]), &view).contains("delete_comment"));
 }

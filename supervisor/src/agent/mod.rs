@@ -6,6 +6,7 @@ mod delegates;
 mod preamble;
 mod prompt;
 mod self_service;
+mod tool_policy;
 
 use std::fmt;
 use std::sync::Arc;
@@ -31,6 +32,7 @@ pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
 use prompt::{supervisor_prompt, worker_prompt};
 pub use self_service::SelfService;
+pub use tool_policy::ToolPolicy;
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -59,6 +61,8 @@ pub struct Agent {
     pub require_approval: Vec<String>,
     /// Those of them that a person may allow for the rest of a conversation.
     pub allow_always: Vec<String>,
+    /// What it may do by itself.
+    pub tool_policy: ToolPolicy,
     /// The prompt and the tools of its model's last turn.
     pub preambles: PreambleCache,
 }
@@ -114,11 +118,14 @@ impl Agent {
     /// What it may do now, in a run that demands approval of the tools of these patterns too.
     pub fn abilities(&self, demanded: &[String]) -> Abilities {
         let view = self.toolbox.view();
+        let permitted = self.tool_policy.permitted(&view);
+        let mut require_approval = approvals::resolved(self.require_approval.iter().chain(demanded), &view);
+        require_approval.extend(permitted.asks);
         Abilities {
             // A name in here replaces a built-in tool.
-            tools: view.tools.iter().map(|tool| tool.name.clone()).chain(self.a2a_tools()).collect(),
+            tools: permitted.offered.into_iter().chain(self.a2a_tools()).collect(),
             agents: self.listing().keys().cloned().collect(),
-            require_approval: approvals::resolved(self.require_approval.iter().chain(demanded), &view),
+            require_approval,
             allow_always: approvals::always(&self.allow_always, &view),
             answer: match &self.role {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
@@ -246,7 +253,10 @@ impl Agent {
     fn brief(&self, abilities: &Abilities, view: &ToolsView, listing: &Listing) -> TurnPreamble {
         let system = match &self.role {
             Role::Supervisor { spec, .. } => supervisor_prompt(spec, &agent_lines(listing), &view.servers),
-            Role::Worker => worker_prompt(self.name.as_str(), &self.prompt, &view.servers),
+            Role::Worker => {
+                let policy = self.tool_policy.explained();
+                worker_prompt(self.name.as_str(), &self.prompt, policy, &view.servers)
+            }
         };
         let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
         let own = own.into_iter().filter(|own| view.tools.iter().all(|served| served.name != own.name));

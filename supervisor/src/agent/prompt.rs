@@ -18,9 +18,12 @@ pub(super) fn supervisor_prompt(
     prompt
 }
 
-/// An in-process agent's prompt.
-pub(super) fn worker_prompt(name: &str, own: &str, servers: &[ServerStatus]) -> String {
+/// An in-process agent's prompt. `policy` says which of its servers' tools it may call.
+pub(super) fn worker_prompt(name: &str, own: &str, policy: &str, servers: &[ServerStatus]) -> String {
     let mut prompt = headed(name, own.trim_end());
+    if !servers.is_empty() {
+        prompt.extend(["\n\n", policy]);
+    }
     push_tool_faults(&mut prompt, servers);
     prompt
 }

@@ -8,7 +8,7 @@ use caipe_model::{Scripted, ToolSpec};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, PreambleCache, Role, offered};
+use super::{Agent, PreambleCache, Role, ToolPolicy, offered};
 use crate::mcp::Toolbox;
 
 pub(crate) fn worker() -> Agent {
@@ -27,6 +27,7 @@ pub(crate) fn worker() -> Agent {
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],
         allow_always: Vec::new(),
+        tool_policy: ToolPolicy::unrestricted(),
         preambles: PreambleCache::default(),
     }
 }

@@ -15,10 +15,10 @@ use tokio_util::sync::CancellationToken;
 use super::health::ProbeSettings;
 use super::in_process::InProcessBackend;
 use super::instance_spec::{InstanceSpec, PlacementSettings};
-use super::mcp_servers::server_specs;
+use super::mcp_servers::{server_specs, with_tools_key};
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
-use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService};
+use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 use crate::mcp::Toolbox;
@@ -96,6 +96,7 @@ impl InstanceBuilder<'_> {
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
             allow_always: Vec::new(),
+            tool_policy: ToolPolicy::unrestricted(),
             preambles: PreambleCache::default(),
         }
     }
@@ -115,6 +116,7 @@ impl InstanceBuilder<'_> {
             limits: limits(&self.settings.spec.limits),
             require_approval: Vec::new(),
             allow_always: Vec::new(),
+            tool_policy: ToolPolicy::unrestricted(),
             preambles: PreambleCache::default(),
         }
     }
@@ -135,7 +137,7 @@ impl InstanceBuilder<'_> {
     /// The tool servers of an in-process agent, which start at once. Secrets are read now.
     pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
         let agent = &spec.agent;
-        let env = with_secrets(&self.settings.env, agent.secrets_dir.as_deref());
+        let env = with_tools_key(with_secrets(&self.settings.env, agent.secrets_dir.as_deref()), &agent.name);
         let specs = server_specs(&self.settings.spec, agent);
         let span = tracing::info_span!("agent", name = agent.name);
         span.in_scope(|| Toolbox::start(specs, &env, self.factory.shutdown.child_token())).into()
@@ -158,6 +160,7 @@ impl InstanceBuilder<'_> {
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),
             allow_always: agent.allow_always.clone(),
+            tool_policy: agent.into(),
             preambles: PreambleCache::default(),
         }
     }

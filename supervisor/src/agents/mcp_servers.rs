@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use caipe_crds::RenderedSpec;
+use caipe_crds::names::{AGENT_KEY, TOOLS_KEY};
 use caipe_crds::rendered::{Limits, McpServer, McpTransport, Placement, RenderedAgent};
+use caipe_crds::{RenderedSpec, agent_key};
 
-use crate::config::Settings;
+use crate::config::{Environment, Settings};
 use crate::mcp::{ServerSpec, Transport};
 use crate::secrets::with_secrets;
 
 /// The variables that tool servers need and that are not set: a line each, with agent and server.
 pub fn missing_variables(settings: &Settings) -> Vec<String> {
     let faults = |agent: &RenderedAgent| {
-        let env = with_secrets(&settings.env, agent.secrets_dir.as_deref());
+        let env = with_tools_key(with_secrets(&settings.env, agent.secrets_dir.as_deref()), &agent.name);
         let fault = |server: ServerSpec| {
             let error = server.transport.resolve(&env).err()?;
             Some(format!("agent {}: tool server {}: {error}", agent.name, server.name))
@@ -24,7 +25,18 @@ pub fn missing_variables(settings: &Settings) -> Vec<String> {
     in_process.flat_map(faults).collect()
 }
 
-pub(super) fn server_specs(spec: &RenderedSpec, agent: &RenderedAgent) -> Vec<ServerSpec> {
+/// The variables with the key of the agent's tool servers, which is derived from the supervisor's key. A remote agent has its
+/// own already.
+pub(super) fn with_tools_key(env: Environment, agent: &str) -> Environment {
+    let Some(key) = env.get(AGENT_KEY) else { return env };
+    let own = agent_key::of_tools(key, agent);
+    let mut all = env.as_ref().clone();
+    all.insert(TOOLS_KEY.to_owned(), own);
+    all.into()
+}
+
+/// The declarations of the tool servers of an agent.
+pub fn server_specs(spec: &RenderedSpec, agent: &RenderedAgent) -> Vec<ServerSpec> {
     agent.mcp.iter().map(|server| server_spec(&spec.limits, agent, server)).collect()
 }
 
@@ -38,9 +50,13 @@ fn server_spec(limits: &Limits, agent: &RenderedAgent, server: &McpServer) -> Se
         },
         McpTransport::Http { url, headers } => Transport::Http { url: url.clone(), headers: headers.clone() },
     };
+    let start = server.start_timeout_ms.unwrap_or_default().max(limits.mcp_start_timeout_ms);
     ServerSpec {
         allow: agent.tools.clone(),
-        start_deadline: Duration::from_millis(limits.mcp_start_timeout_ms),
+        deny: server.deny.clone(),
+        reads: server.reads.clone(),
+        destructive: server.destructive.clone(),
+        start_deadline: Duration::from_millis(start),
         call_timeout: Duration::from_millis(limits.tool_timeout_ms),
         ..ServerSpec::new(server.name.clone(), transport)
     }

@@ -24,7 +24,7 @@ mod prober;
 mod registry;
 
 pub use in_process::InProcessBackend;
-pub use mcp_servers::missing_variables;
+pub use mcp_servers::{missing_variables, server_specs};
 pub use models::unusable_models;
 pub use registry::{AgentRegistry, AgentStatus, RegistryError, RegistryStatus};
 

@@ -89,29 +89,29 @@ fn print_json(settings: &Settings) -> anyhow::Result<()> {
 }
 
 fn print_table(settings: &Settings) -> anyhow::Result<()> {
-    let rows: Vec<[String; 4]> = settings.spec.agents.iter().map(|agent| row(agent, &settings.env)).collect();
-    print_rows(["AGENT", "PLACEMENT", "TOOL SERVERS", "MISSING"], &rows)
+    let rows: Vec<[String; 5]> = settings.spec.agents.iter().map(|agent| row(agent, &settings.env)).collect();
+    print_rows(["AGENT", "PLACEMENT", "MODE", "TOOL SERVERS", "MISSING"], &rows)
 }
 
 /// Prints a table.
-fn print_rows(head: [&str; 4], rows: &[[String; 4]]) -> anyhow::Result<()> {
+fn print_rows<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
     let head = head.map(str::to_owned);
     let width =
-        |column: usize| rows.iter().chain([&head]).map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths = [width(0), width(1), width(2)];
-    for [agent, placement, servers, missing] in std::iter::once(&head).chain(rows) {
-        let line =
-            format!("{agent:0$}  {placement:1$}  {servers:2$}  {missing}", widths[0], widths[1], widths[2]);
-        print(line.trim_end())?;
+        |column: usize| rows.iter().chain([&head]).map(|row: &[String; N]| row[column].chars().count()).max();
+    for row in std::iter::once(&head).chain(rows) {
+        let cells = row.iter().enumerate();
+        let cells = cells.map(|(column, cell)| format!("{cell:0$}", width(column).unwrap_or_default()));
+        print(cells.collect::<Vec<_>>().join("  ").trim_end())?;
     }
     Ok(())
 }
 
-fn row(agent: &RenderedAgent, env: &Environment) -> [String; 4] {
+fn row(agent: &RenderedAgent, env: &Environment) -> [String; 5] {
     let servers: Vec<&str> = agent.mcp.iter().map(|server| server.name.as_str()).collect();
     let servers =
         if agent.is_foreign() { "its own, without approvals".to_owned() } else { servers.join(", ") };
-    [agent.name.clone(), placement(agent), servers, missing(agent, env).join(", ")]
+    let mode = if agent.is_foreign() { String::new() } else { format!("{:?}", agent.mode) };
+    [agent.name.clone(), placement(agent), mode, servers, missing(agent, env).join(", ")]
 }
 
 fn placement(agent: &RenderedAgent) -> String {
@@ -145,6 +145,7 @@ fn as_json(agent: &RenderedAgent, env: &Environment) -> serde_json::Value {
         "servers": agent.mcp.iter().map(|server| &server.name).collect::<Vec<_>>(),
         "missing": missing(agent, env),
         // `null` if nobody can require approval of its calls.
+        "mode": (!agent.is_foreign()).then_some(agent.mode),
         "requireApproval": (!agent.is_foreign()).then_some(&agent.require_approval),
     })
 }

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use caipe_crds::RenderedSpec;
+use caipe_crds::resource::agent::AgentMode;
 
 use super::args::Check;
 use super::print;
@@ -22,6 +23,9 @@ pub(super) fn run(check: &Check) -> anyhow::Result<ExitCode> {
             for agent in spec.agents.iter().filter(|agent| agent.is_foreign()) {
                 print(format_args!("{file}: note: agent {}: {UNGUARDED}", agent.name))?;
             }
+            for agent in spec.agents.iter().filter(|agent| agent.mode != AgentMode::Ask) {
+                print(format_args!("{file}: note: agent {}: {}", agent.name, note(agent.mode)))?;
+            }
             print(format_args!("{file}: ok, {} agents", spec.agents.len()))?;
             Ok(ExitCode::SUCCESS)
         }
@@ -29,6 +33,15 @@ pub(super) fn run(check: &Check) -> anyhow::Result<ExitCode> {
             eprintln!("{error}");
             Ok(ExitCode::FAILURE)
         }
+    }
+}
+
+/// What a mode means for calls of the agent's tools.
+const fn note(mode: AgentMode) -> &'static str {
+    match mode {
+        AgentMode::ReadOnly => "mode ReadOnly: only tools that read are offered",
+        AgentMode::Ask => "mode Ask: tools that do more than read need approval",
+        AgentMode::Full => "mode Full: tools that write run without approval; those that destroy need it",
     }
 }
 

@@ -1,19 +1,25 @@
-//! `mcp-bridge`: serves a tool server on stdio over HTTP on loopback.
+//! `mcp-bridge`: serves a tool server on stdio over HTTP, on loopback or with a key.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use axum::middleware;
+use axum::extract::{Request, State};
+use axum::http::{StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse as _, Response};
 use caipe_bridge::redact::sounds_secret;
 use caipe_bridge::{Bridge, ChildCommand};
+use caipe_crds::names::TOOLS_KEY;
+use secrecy::SecretString;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::args::McpBridge;
 use super::server::{listen, stopping, write_address};
 use crate::config::environment;
-use crate::http::{self, Limits, Origins, Pages, check_origin};
+use crate::http::{self, Limits, Origins, Pages, check_origin, has_key};
 use crate::mcp::Transport;
 use crate::secrets::{Environment, with_secrets};
 
@@ -23,14 +29,16 @@ const MAX_CONNECTIONS: usize = 512;
 const LAST_MESSAGES: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
+    let mut environment =
+        args.secrets.iter().fold(environment(), |env, directory| with_secrets(&env, Some(directory)));
+    // The server needs no key of its own clients.
+    let key = Arc::make_mut(&mut environment).remove(TOOLS_KEY).filter(|key| !key.is_empty());
     ensure!(
-        args.listen.ip().is_loopback(),
-        "refusing to listen on {}: whoever reaches the bridge uses the tools of its server, so it listens on loopback only; \
-         give --listen 127.0.0.1:PORT",
+        args.listen.ip().is_loopback() || key.is_some(),
+        "refusing to listen on {}: whoever reaches the bridge uses the tools of its server; give --listen 127.0.0.1:PORT, or set \
+         the key that clients must send ({TOOLS_KEY})",
         args.listen
     );
-    let environment =
-        args.secrets.iter().fold(environment(), |env, directory| with_secrets(&env, Some(directory)));
     let command = child_command(&args, &environment)?;
     let stop_signal = stopping()?;
     let listener = listen(args.listen)?;
@@ -40,8 +48,9 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
     }
     tracing::info!(%address, path = args.path, "listening");
     let bridge = Bridge::start(command, args.max_sessions).await;
-    let pages = Pages::new(Origins::default(), true);
+    let pages = Pages::new(Origins::default(), key.is_none());
     let routes = bridge.routes(&args.path).layer(middleware::from_fn_with_state(pages, check_origin));
+    let routes = routes.layer(middleware::from_fn_with_state(key.map(SecretString::from), check_key));
     let limits = Limits::fitting();
     let limits = Limits { connections: limits.connections.min(MAX_CONNECTIONS), ..limits };
     let stop = CancellationToken::new();
@@ -52,6 +61,15 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
     bridge.shutdown().await;
     drop(timeout(LAST_MESSAGES, server).await);
     Ok(ExitCode::SUCCESS)
+}
+
+/// Rejects a request without the key, if there is one.
+async fn check_key(State(key): State<Option<SecretString>>, request: Request, next: Next) -> Response {
+    if key.is_none() || has_key(request.headers(), key.as_ref()) {
+        return next.run(request).await;
+    }
+    let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+    (StatusCode::UNAUTHORIZED, challenge, "send the key of the agent as a bearer token").into_response()
 }
 
 /// The program with its variables replaced. Unlike a tool server of an agent it gets the whole environment, because the

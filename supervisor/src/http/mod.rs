@@ -9,6 +9,7 @@ mod routes;
 mod status;
 mod task_api;
 
+pub(crate) use auth::has_key;
 pub use auth::{Guard, GuardError, Keyring, RulesError, TokenRules};
 pub use listen::{Limits, serve};
 pub(crate) use metrics::{METRICS_LIMITS, metrics_router};

@@ -1,6 +1,6 @@
 //! The state of all servers of an agent, and the tools that they offer together.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_model::ToolSpec;
@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::server_spec::ServerSpec;
+use super::tool_class::{ToolClass, tool_class};
 use super::tool_list::{MalformedTool, ToolList};
 
 /// The longest name that every model provider accepts.
@@ -58,8 +59,6 @@ pub struct ToolsView {
     /// Whether every server is ready or has failed at least once, so that the start is complete.
     pub settled: bool,
     routes: BTreeMap<String, Route>,
-    /// The tools that their servers mark as destructive.
-    destructive: BTreeSet<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,12 +87,29 @@ pub enum ServerPhase {
     Restarting,
 }
 
+/// A tool that a server offers.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Offer {
+    /// With its name at the server.
+    pub(super) spec: ToolSpec,
+    pub(super) class: ToolClass,
+}
+
+/// A tool with what it does and its names.
+pub struct ClassifiedTool<'a> {
+    pub model_name: &'a str,
+    /// The names of exactly this tool: for the model, at its server, and the latter with the server's name.
+    pub names: [String; 3],
+    pub class: ToolClass,
+}
+
 /// The server and the name of a tool there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     /// The position of the server.
     pub(super) server: usize,
     pub(super) tool: String,
+    class: ToolClass,
     /// The required arguments.
     required: Vec<String>,
 }
@@ -101,10 +117,8 @@ pub(super) struct Route {
 #[derive(Debug, Clone)]
 pub(super) struct ServerState {
     pub(super) status: ServerStatus,
-    /// The offered tools, under their names at the server.
-    pub(super) offers: Vec<ToolSpec>,
-    /// Those of them that the server marks as destructive.
-    pub(super) destructive: BTreeSet<String>,
+    /// The offered tools.
+    pub(super) offers: Vec<Offer>,
     /// Whether the server is ready or has failed at least once.
     pub(super) settled: bool,
 }
@@ -119,7 +133,7 @@ impl ServerState {
             ignored_tools: Vec::new(),
             protocol_version: None,
         };
-        Self { status, offers: Vec::new(), destructive: BTreeSet::new(), settled: false }
+        Self { status, offers: Vec::new(), settled: false }
     }
 
     /// Records that the server is not available.
@@ -167,7 +181,7 @@ impl ServerRegistry {
 
 impl ToolsView {
     pub(super) fn of(states: &[ServerState]) -> Self {
-        let offers: Vec<(usize, &str, &ToolSpec)> = states
+        let offers: Vec<(usize, &str, &Offer)> = states
             .iter()
             .enumerate()
             .flat_map(|(index, state)| {
@@ -176,7 +190,7 @@ impl ToolsView {
             .collect();
         let with_count =
             |state: &ServerState| ServerStatus { tools: state.offers.len(), ..state.status.clone() };
-        let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.name.as_str())));
+        let names = unique_names(offers.iter().map(|(_, server, offer)| (*server, offer.spec.name.as_str())));
         let mut view = Self {
             servers: states.iter().map(with_count).collect(),
             settled: states.iter().all(|state| state.settled),
@@ -184,10 +198,7 @@ impl ToolsView {
         };
         for (name, (server, _, offer)) in names.into_iter().zip(offers) {
             view.routes.insert(name.clone(), Route::new(server, offer));
-            if states.get(server).is_some_and(|state| state.destructive.contains(&offer.name)) {
-                view.destructive.insert(name.clone());
-            }
-            view.tools.push(ToolSpec { name, ..offer.clone() });
+            view.tools.push(ToolSpec { name, ..offer.spec.clone() });
         }
         view.tools.sort_by(|a, b| a.name.cmp(&b.name));
         view
@@ -206,26 +217,34 @@ impl ToolsView {
         })
     }
 
-    /// Whether its server marks the tool as destructive.
+    /// Whether the tool is destructive.
     pub fn is_destructive(&self, tool: &str) -> bool {
-        self.destructive.contains(tool)
+        self.routes.get(tool).is_some_and(|route| route.class == ToolClass::Destructive)
     }
 
-    /// A view of ready servers, each with tools of these names. A server marks a tool as destructive if its name contains
-    /// `destructive`.
+    /// The tools with what they do.
+    pub fn classified(&self) -> impl Iterator<Item = ClassifiedTool<'_>> {
+        self.routes.iter().map(|(model_name, Route { server, tool, class, .. })| {
+            let server = self.servers.get(*server).map(|server| server.name.as_str()).unwrap_or_default();
+            let names = [model_name.clone(), tool.clone(), format!("{server}/{tool}")];
+            ClassifiedTool { model_name, names, class: *class }
+        })
+    }
+
+    /// A view of ready servers, each with tools of these names.
     #[cfg(test)]
     pub(crate) fn with_servers(servers: &[(&str, &[&str])]) -> Self {
-        let offer = |name: &&str| ToolSpec {
-            name: (*name).to_owned(),
-            description: String::new(),
-            schema: Value::Object(Map::new()),
+        use super::server_spec::Transport;
+        let offer = |server: &str, name: &str| {
+            let spec = ServerSpec::new(server, Transport::http("http://x"));
+            let class = tool_class(&spec, name, None);
+            let schema = Value::Object(Map::new());
+            Offer { spec: ToolSpec { name: name.to_owned(), description: String::new(), schema }, class }
         };
         let state = |(name, tools): &(&str, &[&str])| {
             let mut state = ServerState::starting(name);
             (state.status.phase, state.settled) = (ServerPhase::Ready, true);
-            state.offers = tools.iter().map(offer).collect();
-            let is_destructive = |tool: &&&str| tool.contains("destructive");
-            state.destructive = tools.iter().filter(is_destructive).map(|tool| (*tool).to_owned()).collect();
+            state.offers = tools.iter().map(|tool| offer(name, tool)).collect();
             state
         };
         Self::of(&servers.iter().map(state).collect::<Vec<_>>())
@@ -237,11 +256,11 @@ impl ToolsView {
 }
 
 impl Route {
-    fn new(server: usize, offer: &ToolSpec) -> Self {
-        let required = offer.schema.get("required").and_then(Value::as_array);
+    fn new(server: usize, offer: &Offer) -> Self {
+        let required = offer.spec.schema.get("required").and_then(Value::as_array);
         let required =
             required.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
-        Self { server, tool: offer.name.clone(), required }
+        Self { server, tool: offer.spec.name.clone(), class: offer.class, required }
     }
 
     /// The required arguments that are missing. The server checks everything else.
@@ -250,17 +269,9 @@ impl Route {
     }
 }
 
-/// The tools of a list that the server marks as destructive.
-pub(super) fn destructive(list: &ToolList) -> BTreeSet<String> {
-    let is_marked = |tool: &&Tool| {
-        tool.annotations.as_ref().is_some_and(|annotations| annotations.destructive_hint == Some(true))
-    };
-    list.tools.iter().filter(is_marked).map(|tool| tool.name.to_string()).collect()
-}
-
 /// The tools of a list that are offered (permitted by the declaration, of bounded size, each name once), and a line for each
 /// permitted tool that is ignored.
-pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<String>) {
+pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<Offer>, Vec<String>) {
     let mut seen = HashSet::new();
     let fresh =
         |tool: &Tool| !tool.name.is_empty() && spec.offers(&tool.name) && seen.insert(tool.name.clone());
@@ -272,7 +283,7 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<S
             ignored_tools.push(format!("the tools after the first {MAX_TOOLS_PER_SERVER} are ignored"));
             break;
         }
-        match offer(tool) {
+        match offer(spec, tool) {
             Ok(offer) => offers.push(offer),
             Err(reason) => ignored_tools.push(reason),
         }
@@ -285,7 +296,8 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<ToolSpec>, Vec<S
     (offers, ignored_tools)
 }
 
-fn offer(tool: Tool) -> Result<ToolSpec, String> {
+fn offer(spec: &ServerSpec, tool: Tool) -> Result<Offer, String> {
+    let class = tool_class(spec, &tool.name, tool.annotations.as_ref());
     if tool.name.len() > TOOL_NAME_BYTES {
         let start: String = tool.name.chars().take(NAME_CHARS).collect();
         return Err(format!("tool {start:?}… is ignored: its name is longer than {TOOL_NAME_BYTES} bytes"));
@@ -300,7 +312,7 @@ fn offer(tool: Tool) -> Result<ToolSpec, String> {
     }
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = description.chars().take(DESCRIPTION_CHARS).collect();
-    Ok(ToolSpec { name: tool.name.into_owned(), description, schema })
+    Ok(Offer { spec: ToolSpec { name: tool.name.into_owned(), description, schema }, class })
 }
 
 /// A unique name for each tool that models accept, from pairs of server and tool.

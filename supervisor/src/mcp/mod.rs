@@ -24,12 +24,14 @@ mod server_task;
 mod session;
 mod template;
 mod tolerant_transport;
+mod tool_class;
 mod tool_list;
 mod tool_output;
 mod toolbox;
 
-pub use catalog::{ServerPhase, ServerStatus, ToolsView};
+pub use catalog::{ClassifiedTool, ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
 pub use server_spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
+pub use tool_class::ToolClass;
 pub use toolbox::Toolbox;

@@ -25,6 +25,10 @@ pub struct ServerSpec {
     pub allow: Vec<String>,
     /// The tools not to offer, even if allowed.
     pub deny: Vec<String>,
+    /// Patterns of tools that only read, although their names do not say so.
+    pub reads: Vec<String>,
+    /// Patterns of tools that destroy, although their names do not say so.
+    pub destructive: Vec<String>,
     /// The limit from its start to its list of tools.
     pub start_deadline: Duration,
     /// The limit of one call, whatever progress the server reports.
@@ -63,6 +67,8 @@ impl ServerSpec {
             transport,
             allow: Vec::new(),
             deny: Vec::new(),
+            reads: Vec::new(),
+            destructive: Vec::new(),
             start_deadline: Duration::from_secs(30),
             call_timeout: Duration::from_mins(1),
         }
@@ -98,7 +104,7 @@ impl Transport {
             Self::Stdio { command, args, env: own, cwd } => Self::Stdio {
                 command: hidden.expand("command", command, env)?,
                 args: args.iter().map(|arg| hidden.expand("args", arg, env)).collect::<Result<_, _>>()?,
-                env: child_environment(env, &hidden.expand_map("env", own, env)?),
+                env: child_environment(env, &set(own, hidden.expand_map("env", own, env)?)),
                 cwd: cwd.as_ref().map(|cwd| hidden.expand("cwd", cwd, env)).transpose()?,
             },
             Self::Http { url, headers } => {
@@ -140,6 +146,16 @@ pub(crate) struct Resolved {
     pub(crate) logs: Redactor,
     /// For results: hides secrets only, because a tool may have to name the value of a variable.
     pub(super) results: Redactor,
+}
+
+/// The variables without those whose template is empty only because its variables are: many programs take an empty variable for a
+/// setting.
+fn set(
+    templates: &BTreeMap<String, String>,
+    mut values: BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
+    values.retain(|name, value| !value.is_empty() || templates.get(name).is_none_or(String::is_empty));
+    values
 }
 
 /// The values to hide.

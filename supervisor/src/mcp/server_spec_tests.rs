@@ -91,3 +91,12 @@ fn denies_even_what_is_allowed() {
     spec.allow = vec!["*_issue".into()];
     assert!(spec.offers("get_issue") && !spec.offers("delete_issue") && !spec.offers("get_user"));
 }
+
+/// An empty `AWS_PROFILE` is a profile without a name for the AWS tools.
+#[test]
+fn a_variable_that_is_empty_only_for_want_of_another_one_is_not_set() {
+    let server = stdio(&[], &[("PROFILE", "${NOWHERE:-}"), ("EMPTY", ""), ("HOST", "${NOWHERE:-x}")]);
+    let resolved = server.resolve(&map(&[("DIR", "/srv")])).unwrap().transport;
+    let Transport::Stdio { env, .. } = resolved else { panic!("{resolved:?}") };
+    assert_eq!(env, map(&[("EMPTY", ""), ("HOST", "x")]));
+}

@@ -151,7 +151,6 @@ impl ServerTask {
 
     /// Offers the tools of the list, and warns of each that is ignored unless it was ignored before.
     fn publish(&self, list: ToolList, change: impl FnOnce(&mut ServerState)) {
-        let destructive = catalog::destructive(&list);
         let (offers, ignored_tools) = catalog::offers(&self.spec, list);
         let ignored_tools: Vec<String> =
             ignored_tools.into_iter().map(|line| self.target.resolved.logs.redact(line)).collect();
@@ -160,7 +159,6 @@ impl ServerTask {
                 tracing::warn!(server = self.spec.name, "{line}");
             }
             (state.offers, state.status.ignored_tools) = (offers, ignored_tools);
-            state.destructive = destructive;
             change(state);
         });
     }

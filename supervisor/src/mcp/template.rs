@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use caipe_crds::resolve::template::split_reference;
 use thiserror::Error;
 
 /// A text with its variables filled in.
@@ -34,7 +35,8 @@ pub fn fill(template: &str, env: &BTreeMap<String, String>) -> Result<String, Te
     expand(template, env).map(|expansion| expansion.text)
 }
 
-/// Fills in `${VAR}` and `${VAR:-default}`; `$${` is a literal `${`. The default applies if the variable is missing or empty.
+/// Fills in `${VAR}` and `${VAR:-default}`; `$${` is a literal `${`. The default, which may contain variables, applies if the
+/// variable is missing or empty.
 pub(super) fn expand(template: &str, env: &BTreeMap<String, String>) -> Result<Expansion, TemplateError> {
     let mut out = Expansion { text: String::with_capacity(template.len()), used: Vec::new() };
     let mut rest = template;
@@ -46,7 +48,7 @@ pub(super) fn expand(template: &str, env: &BTreeMap<String, String>) -> Result<E
             continue;
         }
         out.text.push_str(before);
-        let (inside, following) = after.split_once('}').ok_or(TemplateError::Unclosed)?;
+        let (inside, following) = split_reference(after).ok_or(TemplateError::Unclosed)?;
         out.fill(inside, env)?;
         rest = following;
     }
@@ -68,7 +70,11 @@ impl Expansion {
                 self.text.push_str(value);
                 self.used.push((name.to_owned(), value.clone()));
             }
-            (None, Some(default)) => self.text.push_str(default),
+            (None, Some(default)) => {
+                let default = expand(default, env)?;
+                self.text.push_str(&default.text);
+                self.used.extend(default.used);
+            }
             (None, None) => return Err(TemplateError::Missing(name.to_owned())),
         }
         Ok(())

@@ -21,6 +21,8 @@ fn fills_in_variables() {
         ("${NOWHERE:-a:-b}", "a:-b"),
         ("$${HOST} and $$${HOST}", "${HOST} and $${HOST}"),
         ("${_x1}", "y"),
+        ("${NOWHERE:-https://${HOST:-b}/v4}", "https://example.com/v4"),
+        ("${EMPTY:-${NOWHERE:-${_x1}}}!", "y!"),
         ("ü${HOST}ß", "üexample.comß"),
     ] {
         assert_eq!(

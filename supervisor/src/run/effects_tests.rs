@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, EffectRunner, QueuedInput};
-use crate::agent::{PreambleCache, Role};
+use crate::agent::{PreambleCache, Role, ToolPolicy};
 use crate::delegation::RunInfo;
 use crate::mcp::Toolbox;
 
@@ -45,6 +45,7 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         limits: Limits::default(),
         require_approval: Vec::new(),
         allow_always: Vec::new(),
+        tool_policy: ToolPolicy::unrestricted(),
         preambles: PreambleCache::default(),
     };
     let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "0".into(), ..RunInfo::default() };

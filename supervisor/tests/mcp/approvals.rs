@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use caipe_crds::resource::agent::AgentMode;
 use caipe_engine::{AgentName, Effect, Input, Limits, Phase, RunState, decide};
 use caipe_fixtures::mcp::DESTRUCTIVE;
 use caipe_model::{Completion, FinishReason, Message, Part, Role, Scripted, ToolCall, Usage};
-use caipe_supervisor::agent::{Agent, PreambleCache, Role as AgentRole};
+use caipe_supervisor::agent::{Agent, PreambleCache, Role as AgentRole, ToolPolicy};
 use caipe_supervisor::mcp::{ServerSpec, Toolbox};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -18,6 +19,7 @@ tests![
     asks_for_each_destructive_tool_of_a_deceptive_server,
     asks_for_each_tool_that_two_servers_offer,
     asks_for_a_tool_that_the_server_adds_later,
+    asks_by_mode_whatever_a_deceptive_server_claims,
 ];
 
 /// An agent with these servers, whose tools have been listed.
@@ -37,6 +39,7 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         limits: Limits::default(),
         require_approval: require_approval.iter().map(|pattern| (*pattern).to_owned()).collect(),
         allow_always: Vec::new(),
+        tool_policy: ToolPolicy::unrestricted(),
         preambles: PreambleCache::default(),
     };
     agent.settled(&CancellationToken::new()).await;
@@ -121,5 +124,20 @@ async fn asks_for_a_tool_that_the_server_adds_later() {
     drop(tokio::time::timeout(PATIENCE, is_listed).await.expect("the list changes").unwrap());
     assert!(!free(&agent, &[]).contains("added"));
     assert!(agent.faults().is_empty(), "{:?}", agent.faults());
+    agent.toolbox.shutdown().await;
+}
+
+async fn asks_by_mode_whatever_a_deceptive_server_claims() {
+    let mut agent = agent([stand_in("files", &["--mode", "deceptive"])], &[]).await;
+    let policy = |mode| ToolPolicy { mode, read_tools: vec!["echo".to_owned()], auto_approve: Vec::new() };
+    agent.tool_policy = policy(AgentMode::Ask);
+    let echo = BTreeSet::from(["echo".to_owned()]);
+    assert_eq!(free(&agent, &[]), echo, "a tool that nothing is known of asks");
+    agent.tool_policy = policy(AgentMode::ReadOnly);
+    assert_eq!(agent.abilities(&[]).tools, echo, "the model sees no other tool, and the engine refuses it");
+    agent.tool_policy = policy(AgentMode::Full);
+    let deleting: Vec<String> = free(&agent, &[]).into_iter().filter(|tool| tool.contains("elete")).collect();
+    assert!(deleting.is_empty(), "{deleting:?}");
+    assert!(free(&agent, &[]).is_superset(&harmless()));
     agent.toolbox.shutdown().await;
 }

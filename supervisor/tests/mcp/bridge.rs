@@ -27,6 +27,7 @@ tests![
     ends_a_call_with_an_oversized_result,
     ends_all_children_at_the_end,
     listens_on_loopback_only,
+    serves_clients_with_its_key_only,
     rejects_foreign_pages_and_invalid_requests,
 ];
 
@@ -369,8 +370,27 @@ async fn listens_on_loopback_only() {
         let ended = program().args(["mcp-bridge", "--listen", address, "--", "cat"]).output();
         let ended = tokio::time::timeout(PATIENCE, ended).await.unwrap().unwrap();
         let words = String::from_utf8(ended.stderr).unwrap();
-        assert!(!ended.status.success() && words.contains("loopback only"), "{address}: {words}");
+        assert!(!ended.status.success() && words.contains("CAIPE_TOOLS_KEY"), "{address}: {words}");
     }
+}
+
+async fn serves_clients_with_its_key_only() {
+    let secrets = tempfile::tempdir().unwrap();
+    std::fs::write(secrets.path().join("CAIPE_TOOLS_KEY"), "only-of-jira").unwrap();
+    let flags = ["--secrets-dir", secrets.path().to_str().unwrap(), "--env", "OWN=${STAND_IN_TOKEN}"];
+    let bridge = Bridge::stand_in(&flags, &[]).await;
+    for (key, expected) in [(None, 401), (Some("Bearer guessed"), 401), (Some("Basic only-of-jira"), 401)] {
+        let request = reqwest::Client::new().post(&bridge.url).body("{}");
+        let request = key.into_iter().fold(request, |request, key| request.header("authorization", key));
+        assert_eq!(request.send().await.unwrap().status(), expected, "{key:?}");
+    }
+    let headers = [("Authorization", "Bearer only-of-jira"), ("Host", "platform-jira.team-a.svc")];
+    let headers = headers.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    let transport = Transport::Http { url: bridge.url.clone(), headers };
+    let bench = Bench::settled([ServerSpec::new("tools", transport)]).await;
+    let key = json!({"name": "CAIPE_TOOLS_KEY"});
+    assert_eq!(bench.ask("env", key).await, "(not set)", "the server does not get the key of its clients");
+    assert_eq!(bench.ask("env", json!({"name": "OWN"})).await, "hunter2hunter2");
 }
 
 async fn rejects_foreign_pages_and_invalid_requests() {

@@ -15,7 +15,7 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::Store;
-use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService};
+use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
@@ -123,6 +123,7 @@ impl TestSetup {
             limits: Limits::default(),
             require_approval,
             allow_always: self.allow_always.clone(),
+            tool_policy: ToolPolicy::unrestricted(),
             preambles: PreambleCache::default(),
         })
     }

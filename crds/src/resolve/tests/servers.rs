@@ -1,5 +1,6 @@
 use super::*;
 use crate::rendered::{McpTransport, Placement};
+use crate::resource::agent::AgentMode;
 
 #[test]
 fn tool_servers_of_the_catalogue_follow_the_mode() {
@@ -15,7 +16,8 @@ fn tool_servers_of_the_catalogue_follow_the_mode() {
         (&[], "npx"),
         (&[("MCP_MODE", "STDIO")], "npx"),
         (&[("MCP_MODE", "http"), ("ARGOCD_MCP_MODE", "stdio")], "npx"),
-        (&[("MCP_MODE", "http"), ("MCP_HOST", "mcp")], "http://mcp:8000/mcp/"),
+        (&[("CAIPE_TOOLS_DIR", "/opt/tools/")], "/opt/tools/bin/argocd-mcp"),
+        (&[("MCP_MODE", "http"), ("MCP_HOST", "mcp")], "http://mcp:8000/mcp"),
         (
             &[
                 ("MCP_MODE", "stdio"),
@@ -25,7 +27,7 @@ fn tool_servers_of_the_catalogue_follow_the_mode() {
                 ("MCP_HOST", "b"),
                 ("MCP_PORT", "2"),
             ],
-            "http://a:1/mcp/",
+            "http://a:1/mcp",
         ),
     ];
     for (variables, expected) in cases {
@@ -35,9 +37,78 @@ fn tool_servers_of_the_catalogue_follow_the_mode() {
     assert!(lost[0].starts_with("$ARGOCD_MCP_HOST: is not set"), "{lost:?}");
 }
 
+/// The environment of an agent's first tool server, as a child process.
+fn child_env(agent: &str) -> BTreeMap<String, String> {
+    let spec = resolve(&resource(&format!("agents: [{{ name: {agent} }}]")), &env(&[])).unwrap().spec;
+    match spec.agents[0].mcp[0].transport.clone() {
+        McpTransport::Stdio { env, .. } => env,
+        McpTransport::Http { headers, .. } => headers,
+    }
+}
+
+#[test]
+fn the_address_of_a_server_of_ones_own_reaches_the_tool_server() {
+    for (agent, variable, template) in [
+        ("github", "GITHUB_HOST", "${GITHUB_API_URL:-https://github.com}"),
+        ("gitlab", "GITLAB_API_URL", "${GITLAB_API_URL:-https://${GITLAB_HOST:-gitlab.com}/api/v4}"),
+        ("jira", "JIRA_URL", "${ATLASSIAN_API_URL}"),
+        ("confluence", "CONFLUENCE_URL", "${CONFLUENCE_API_URL}"),
+        ("argocd", "ARGOCD_BASE_URL", "${ARGOCD_API_URL}"),
+        ("aws", "AWS_DEFAULT_REGION", "${AWS_REGION}"),
+        ("pagerduty", "PAGERDUTY_API_HOST", "${PAGERDUTY_API_URL:-https://api.pagerduty.com}"),
+        ("komodor", "KOMODOR_API_BASE_URL", "${KOMODOR_API_URL:-https://api.komodor.com}"),
+    ] {
+        assert_eq!(child_env(agent)[variable], template, "{agent}");
+    }
+}
+
+#[test]
+fn in_a_cluster_a_program_of_the_catalogue_has_pods_of_its_own_with_the_agents_key() {
+    let spec = "agents: [{ name: aws }, { name: splunk }]";
+    let there = resolve_for(&resource(spec), &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    let http = |url: &str, key: &str| {
+        let headers = env(&[("Authorization", &format!("Bearer ${{{key}}}"))]);
+        McpTransport::Http { url: url.to_owned(), headers }
+    };
+    let servers = there.agents[0].mcp.iter().map(|server| server.transport.clone());
+    let url = |server: &str| {
+        format!("http://{}.ns.svc:8101/mcp", crate::names::tool_server("platform", "aws", server))
+    };
+    let expected = ["eks", "cloudwatch"].map(|server| http(&url(server), "CAIPE_TOOLS_KEY"));
+    assert_eq!(servers.collect::<Vec<_>>(), expected);
+    assert_eq!(there.agents[0].mcp[0].start_timeout_ms, Some(60_000));
+    assert_eq!(there.agents[0].required_env, ["AWS_REGION"]);
+    let splunk = &there.agents[1].mcp[0].transport;
+    assert_eq!(*splunk, http("${SPLUNK_API_URL}/services/mcp", "SPLUNK_TOKEN"));
+}
+
+#[test]
+fn the_mode_and_the_lists_of_tools_are_rendered() {
+    let spec = "agents: [{ name: pagerduty, mode: ReadOnly, readTools: [peek], autoApprove: [poke] }, { name: komodor }]";
+    let agents = resolve(&resource(spec), &env(&[])).unwrap().spec.agents;
+    let (read_only, ask) = (&agents[0], &agents[1]);
+    assert_eq!((read_only.mode, ask.mode), (AgentMode::ReadOnly, AgentMode::Ask));
+    assert_eq!(
+        (read_only.read_tools.join(","), read_only.auto_approve.join(",")),
+        ("peek".into(), "poke".into())
+    );
+    assert_eq!(ask.mcp[0].reads, ["trigger_klaudia_rca"]);
+    let McpTransport::Stdio { args, .. } = &read_only.mcp[0].transport else { panic!("{read_only:?}") };
+    assert!(!args.contains(&"--enable-write-tools".to_owned()), "{args:?}");
+}
+
+#[test]
+fn the_notes_of_a_server_go_with_it() {
+    let prompt =
+        |spec: &str| resolve(&resource(spec), &env(&[])).unwrap().spec.agents.remove(0).system_prompt;
+    assert!(prompt("agents: [{ name: gitlab }]").contains("Merging, deleting and pushing are off."));
+    let own = "agents: [{ name: gitlab, mcp: [{ name: own, stdio: { command: serve } }] }]";
+    assert!(!prompt(own).contains("are off."));
+}
+
 #[test]
 fn the_catalogues_allow_list_goes_with_its_servers() {
-    let built_in = crate::catalogue::find("gitlab").unwrap().tools.clone();
+    let built_in = crate::catalogue::find("gitlab").unwrap().tools();
     let cases = [
         ("agents: [{ name: gitlab }]", built_in),
         ("agents: [{ name: gitlab, tools: ['get_*'] }]", vec!["get_*".to_owned()]),

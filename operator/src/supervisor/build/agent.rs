@@ -1,7 +1,7 @@
 //! The objects of a remote agent.
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::names::{self, PORT, SHARED_KEY, STATUS_TOKEN};
+use caipe_crds::names::{self, PORT, SHARED_KEY, STATUS_TOKEN, TOOLS_KEY};
 use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
@@ -78,11 +78,16 @@ fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpe
     secrets::of_agent(&member.declared, &mut mounts);
     let sidecars = sidecars::sidecars(cx, &sidecars::tools(cx, member))?;
     let command = [CONTAINER, member.rendered.name.as_str()];
+    let mut own_keys = keys(cx, member, &[SHARED_KEY, STATUS_TOKEN]);
+    if sidecars::needs_key(cx, member) {
+        let secret = names::tools_key(cx.name, &member.rendered.name);
+        own_keys.push(env::secret(TOOLS_KEY, &secret, TOOLS_KEY, false));
+    }
     let mut container = deployment::program(
         cx,
         CONTAINER,
         &command,
-        keys(cx, member, &[SHARED_KEY, STATUS_TOKEN]),
+        own_keys,
         &mounts,
         probes::grace(cx.inputs.defaults.drain_seconds),
     )?;

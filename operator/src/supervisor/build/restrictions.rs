@@ -60,6 +60,7 @@ fn images(cx: &BuildContext<'_>, restrictions: &Restrictions, pod: &PodSpec) -> 
         let prefixes = &restrictions.image_prefixes;
         prefixes.is_empty()
             || image == cx.inputs.defaults.image
+            || image == cx.inputs.defaults.tools_image
             || prefixes.iter().any(|prefix| image.starts_with(prefix))
     };
     let images = containers(pod).filter_map(|container| container.image.as_deref());
@@ -78,8 +79,11 @@ fn secrets(
     let registries = pod.image_pull_secrets.iter().flatten().map(|secret| secret.name.clone());
     used.extend(registries.filter(|name| !cx.inputs.defaults.image_pull_secrets.contains(name)));
     let generated = |name: &str| {
-        let agents = cx.members.iter().map(|member| names::agent_key(cx.name, &member.rendered.name));
-        name == names::keys(cx.name) || agents.into_iter().any(|agent| agent == name)
+        let mut agents = cx.members.iter().map(|member| &member.rendered.name);
+        name == names::keys(cx.name)
+            || agents.any(|it| {
+                [names::agent_key(cx.name, it), names::tools_key(cx.name, it)].contains(&name.to_owned())
+            })
     };
     let is_allowed =
         |name: &str| generated(name) || restrictions.secrets.iter().any(|pattern| fits(pattern, name));

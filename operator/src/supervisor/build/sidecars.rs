@@ -2,10 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use caipe_crds::catalogue::{self, Image};
+use caipe_crds::catalogue;
 use caipe_crds::names;
 use caipe_crds::resolve::bridge_ports;
-use caipe_crds::resource::common::{PodTemplate, Resources, ServiceAccount};
+use caipe_crds::resource::agent::AgentMode;
+use caipe_crds::resource::common::{PodTemplate, Quantity, Resources, ServiceAccount};
 use caipe_crds::resource::mcp::{self, ContainerPlacement};
 use k8s_openapi::api::core::v1::{Container, ContainerPort, EnvVar, Volume};
 
@@ -19,6 +20,8 @@ pub(super) const PROGRAM: &str = "/usr/local/bin/caipe-supervisor";
 /// The directory for a copy of it, for containers of other images.
 const SHARED: &str = "/caipe/bin";
 const SHARED_VOLUME: &str = "program";
+/// The directory of the catalogue's tool servers in their image.
+const TOOLS: &str = "/opt/caipe/tools";
 
 pub(super) struct Tool {
     pub(super) agent: String,
@@ -38,7 +41,7 @@ pub(super) struct Tool {
     pub(super) service_account: Option<ServiceAccount>,
     pub(super) pod_template: Option<PodTemplate>,
     /// Whether our bridge runs it.
-    bridged: bool,
+    pub(super) bridged: bool,
 }
 
 /// The containers of an agent's tool servers, in the order of the resource.
@@ -48,16 +51,19 @@ pub(super) fn tools(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<Tool> {
         return Vec::new();
     }
     if agent.mcp.is_empty() && agent.identity.is_none() {
-        let servers = catalogue::find(&agent.name).map(|entry| entry.servers.as_slice()).unwrap_or_default();
-        let container =
-            |server: &catalogue::Server| Some(built_in(member, &server.name, server.container.as_ref()?));
-        return servers.iter().filter_map(container).collect();
+        return programs(&agent.name).map(|(server, stdio)| built_in(cx, member, server, stdio)).collect();
     }
     let tool = |server: &mcp::McpServer| {
         let port = cx.bridges.get(&(agent.name.clone(), server.name.clone()));
         declared(member, server, port.copied())
     };
     agent.mcp.iter().filter_map(tool).collect()
+}
+
+/// The programs among the built-in tool servers of an agent, with the names of the servers.
+fn programs(agent: &str) -> impl Iterator<Item = (&'static str, &'static catalogue::Command)> {
+    let servers = catalogue::find(agent).into_iter().flat_map(|entry| &entry.servers);
+    servers.filter_map(|server| Some((server.name.as_str(), server.stdio.as_ref()?)))
 }
 
 fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -> Option<Tool> {
@@ -81,11 +87,10 @@ fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -
     let env = env::over(env::over(base(), &agent.env), &stdio.env);
     // The bridge expands `${VAR}` itself; Kubernetes must not.
     let args = std::iter::once(&stdio.command).chain(&stdio.args).map(|text| env::literal(text)).collect();
-    let listen = format!("127.0.0.1:{port}");
-    let program = format!("{SHARED}/caipe-supervisor");
-    let command = [program.as_str(), "mcp-bridge", "--listen", &listen, "--path", bridge_ports::PATH, "--"];
+    let mut command = bridge_command(&format!("127.0.0.1:{port}"));
+    command.push("--".to_owned());
     Some(Tool {
-        command: command.map(str::to_owned).to_vec(),
+        command,
         args,
         directory: stdio.cwd.clone(),
         env,
@@ -94,20 +99,41 @@ fn declared(member: &Member<'_>, server: &mcp::McpServer, bridge: Option<u16>) -
     })
 }
 
-/// A server of the catalogue; the agent's variables override its own.
-fn built_in(member: &Member<'_>, server: &str, image: &Image) -> Tool {
-    let mut env = base();
-    let own = env::over(Vec::new(), &member.declared.env);
-    for (name, text) in &image.env {
-        if own.iter().all(|variable| variable.name != *name) {
-            let known = own.iter().map(|variable| variable.name.clone()).collect();
-            env.push(env::plain(name, &env::expanded(text, &known)));
+/// A program of the catalogue behind a bridge, in pods of its own. The bridge expands its templates; the agent's variables
+/// override its own.
+fn built_in(cx: &BuildContext<'_>, member: &Member<'_>, server: &str, stdio: &catalogue::Command) -> Tool {
+    let agent = &member.declared;
+    let settings = stdio.settings(agent.mode() == AgentMode::ReadOnly);
+    let mut command = bridge_command(&format!("[::]:{}", names::TOOLS_PORT));
+    for (name, text) in &settings.env {
+        if agent.env.iter().all(|variable| variable.name != *name) {
+            command.extend(["--env".to_owned(), env::literal(&format!("{name}={text}"))]);
         }
     }
-    env.retain(|variable| own.iter().all(|other| other.name != variable.name));
-    // A value can only refer to earlier variables.
-    env.splice(0..0, own);
-    Tool { args: image.args.clone(), env, ..tool(member, server, &image.image, image.port) }
+    command.push("--".to_owned());
+    let program = format!("{TOOLS}/bin/{}", stdio.program);
+    let args = std::iter::once(&program).chain(&settings.args).map(|text| env::literal(text)).collect();
+    let mut variables = env::over(base(), &agent.env);
+    let key = names::tools_key(cx.name, &agent.name);
+    variables.push(env::secret(names::TOOLS_KEY, &key, names::TOOLS_KEY, false));
+    let memory = ("memory".to_owned(), Quantity::Text(stdio.memory.clone()));
+    Tool {
+        command,
+        args,
+        env: variables,
+        resources: Some(Resources { requests: [memory].into(), ..Resources::default() }),
+        by_itself: true,
+        bridged: true,
+        ..tool(member, server, &cx.inputs.defaults.tools_image, names::TOOLS_PORT)
+    }
+}
+
+/// The command of a bridge, before the program that it runs.
+fn bridge_command(listen: &str) -> Vec<String> {
+    let program = format!("{SHARED}/caipe-supervisor");
+    [program.as_str(), "mcp-bridge", "--listen", listen, "--path", bridge_ports::PATH]
+        .map(str::to_owned)
+        .into()
 }
 
 fn tool(member: &Member<'_>, server: &str, image: &str, port: u16) -> Tool {
@@ -197,6 +223,22 @@ impl Tool {
         container.volume_mounts = Some(mounts);
         container
     }
+}
+
+impl Tool {
+    /// What its pod needs besides its container, where it has pods of its own.
+    pub(super) fn bridge(&self, cx: &BuildContext<'_>) -> Result<Sidecars, BuildError> {
+        if !self.bridged {
+            return Ok(Sidecars::default());
+        }
+        Ok(Sidecars { init_containers: vec![installer(cx)?], volumes: vec![pod::empty(SHARED_VOLUME)] })
+    }
+}
+
+/// Whether the agent has tool servers that require its key.
+pub(super) fn needs_key(cx: &BuildContext<'_>, member: &Member<'_>) -> bool {
+    let tools = tools(cx, member);
+    tools.iter().any(|tool| tool.env.iter().any(|variable| variable.name == names::TOOLS_KEY))
 }
 
 /// Copies our program to a volume for containers of other images.

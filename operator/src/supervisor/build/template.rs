@@ -8,7 +8,7 @@ use caipe_crds::resource::common::PodTemplate;
 use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
-use super::context::BuildContext;
+use super::context::{BuildContext, Member};
 use super::meta::Component;
 use super::{BuildError, merge};
 use crate::labels;
@@ -82,7 +82,10 @@ fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<
     own.push(names::spec(cx.name));
     let generated = |name: &str| {
         let of_agent = |agent: &String| names::agent_key(cx.name, agent) == name;
-        name == names::keys(cx.name) || cx.inputs.decision.remote.iter().any(of_agent)
+        let of_tools = |member: &Member<'_>| names::tools_key(cx.name, &member.rendered.name) == name;
+        name == names::keys(cx.name)
+            || cx.inputs.decision.remote.iter().any(of_agent)
+            || cx.members.iter().any(of_tools)
     };
     let secrets = secrets.into_iter().map(|name| {
         let generated = known.keys.as_ref().filter(|_| generated(&name));

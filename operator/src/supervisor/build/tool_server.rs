@@ -22,7 +22,10 @@ pub(super) fn tool_server(
     probes::probe_port(&mut container, MCP_PORT);
     probes::delay_termination(&mut container);
     let account = service_account::name(tool.service_account.as_ref(), &name);
-    let mut pod = pod::pod(cx, account, vec![container], vec![pod::empty("tmp")]);
+    let bridge = tool.bridge(cx)?;
+    let volumes = [vec![pod::empty("tmp")], bridge.volumes].concat();
+    let mut pod = pod::pod(cx, account, vec![container], volumes);
+    pod.init_containers = (!bridge.init_containers.is_empty()).then_some(bridge.init_containers);
     probes::set_termination_period(&mut pod, probes::SHORTEST_GRACE);
     let path = || format!("spec.agents[{}].mcp[{}].container.podTemplate", tool.agent, tool.server);
     let own = tool.pod_template.as_ref().map(|patch| Patch { path: path(), patch });

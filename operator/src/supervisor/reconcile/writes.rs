@@ -37,7 +37,8 @@ impl Reconciler<'_> {
         let applier = applier(self.cx, &self.key, &self.uid);
         if let Some(keys) = &self.state.keys {
             let agents = manifests.iter().filter_map(Manifest::agent);
-            key_secrets::of_agents(&applier, &self.observation.observed, keys, agents).await?;
+            let with_tools = manifests.iter().filter_map(Manifest::tools_agent);
+            key_secrets::of_agents(&applier, &self.observation.observed, keys, agents, with_tools).await?;
         }
         let is_due = |it: &&Manifest| it.kind != Kind::Deployment || !pending.contains(&it.name);
         let due: Vec<&Manifest> = manifests.iter().filter(is_due).collect();

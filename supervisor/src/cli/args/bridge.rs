@@ -8,7 +8,7 @@ use clap::builder::RangedU64ValueParser;
 /// A tool server on stdio, served over HTTP.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct McpBridge {
-    /// Where to listen: an address of loopback; port 0 takes a free one
+    /// Where to listen: an address of loopback, or any address if there is a key of clients; port 0 takes a free one
     #[arg(long, env = "CAIPE_BRIDGE_LISTEN")]
     pub(in crate::cli) listen: SocketAddr,
 

@@ -207,7 +207,7 @@ fn refused(error: &TokenError) -> Refused {
 }
 
 /// Whether a request has this key. The comparison takes a time that depends on the length only.
-fn has_key(headers: &HeaderMap, key: Option<&SecretString>) -> bool {
+pub(crate) fn has_key(headers: &HeaderMap, key: Option<&SecretString>) -> bool {
     let (Some(key), Some(given)) = (key, bearer(headers)) else { return false };
     given.as_bytes().ct_eq(key.expose_secret().as_bytes()).into()
 }

@@ -34,7 +34,7 @@ fn setup(front: &str) -> Result<Setup> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_folder_is_an_agent_with_skills_prompt_and_tools() -> Result<()> {
     let server = json!([{"name": "tools", "stdio": {"command": programs::fixture_mcp()?}}]);
-    let agent = setup(&format!("mcp: {server}"))?.start().await?;
+    let agent = setup(&format!("autoApprove: [echo]\nmcp: {server}"))?.start().await?;
     let card: Value = serde_json::from_str(&agent.get("/.well-known/agent-card.json").await?.1)?;
     assert_eq!(
         (&card["name"], &card["description"]),

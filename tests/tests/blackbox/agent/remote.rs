@@ -121,7 +121,7 @@ fn rendered(script: &Path) -> Result<Value> {
     let jira = json!({
         "name": "jira", "title": "Jira", "description": "Tickets.", "routingHint": "Tickets.",
         "systemPrompt": "You are the jira agent.", "placement": {"remote": {"url": "http://platform-jira.ns.svc:8000"}},
-        "mcp": [{"name": "tools", "transport": server}],
+        "mcp": [{"name": "tools", "transport": server}], "mode": "Full",
         "tools": [], "requireApproval": [], "requiredEnv": [], "secretsDir": null, "model": null,
     });
     let theirs = json!({

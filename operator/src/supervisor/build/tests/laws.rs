@@ -153,7 +153,9 @@ fn every_secret_and_config_map_of_a_pod_is_among_the_references() {
         let known = referenced(resource);
         let supervisor = resource.metadata.name.as_deref().unwrap();
         let agents = catalogue::declared_agents(&resource.spec);
-        let of_agents = agents.iter().map(|agent| names::agent_key(supervisor, &agent.name));
+        let of_agents = agents.iter().flat_map(|agent| {
+            [names::agent_key(supervisor, &agent.name), names::tools_key(supervisor, &agent.name)]
+        });
         let own: BTreeSet<String> = of_agents.chain([names::keys(supervisor)]).collect();
         let used = of_pod(&deployment["spec"]["template"]);
         for secret in used.secrets.difference(&own) {
@@ -175,11 +177,15 @@ fn a_pod_gets_only_its_own_keys() {
         let agent = labels[labels::AGENT].as_str();
         let allowed: BTreeSet<String> = match labels[labels::COMPONENT].as_str().unwrap() {
             labels::COMPONENT_SUPERVISOR => [names::keys(supervisor)].into(),
-            labels::COMPONENT_AGENT => [names::agent_key(supervisor, agent.unwrap())].into(),
-            _ => BTreeSet::new(),
+            labels::COMPONENT_AGENT => {
+                let agent = agent.unwrap();
+                [names::agent_key(supervisor, agent), names::tools_key(supervisor, agent)].into()
+            }
+            _ => [names::tools_key(supervisor, agent.unwrap())].into(),
         };
         let template = &deployment["spec"]["template"];
-        let is_generated = |name: &String| name.contains(".keys") || name.contains(".agent-key");
+        let is_generated =
+            |name: &String| [".keys", ".agent-key", ".tools-key"].iter().any(|it| name.contains(it));
         let used: BTreeSet<String> = of_pod(template).secrets.into_iter().filter(is_generated).collect();
         assert!(used.is_subset(&allowed), "{cx}: {used:?}");
         let foreign =

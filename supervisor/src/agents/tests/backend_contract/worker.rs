@@ -19,7 +19,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService};
+use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
 use crate::agents::InProcessBackend;
 use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
@@ -152,6 +152,7 @@ pub(super) fn agent(
         limits: Limits::default(),
         require_approval,
         allow_always: vec!["*".to_owned()],
+        tool_policy: ToolPolicy::unrestricted(),
         preambles: PreambleCache::default(),
     }
 }
