@@ -3,14 +3,17 @@
 mod active_tasks;
 mod asking_agents;
 mod caller;
+mod control;
 mod conversations;
 mod driver;
 mod effects;
 mod error;
 mod event_log;
+mod leases;
 mod log_writer;
 mod messages;
 mod model_turn;
+mod pauses;
 mod pending_interactions;
 mod recovery;
 mod service;

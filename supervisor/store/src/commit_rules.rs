@@ -27,12 +27,15 @@ pub(crate) enum Refusal {
     OutOfSequence { task: String, last: u64, found: u64 },
     #[error("another process continues task {task:?}")]
     LeaseLost { task: String },
+    #[error("task {task:?} exists")]
+    Exists { task: String },
 }
 
 impl Refusal {
     pub(crate) fn by(self, backend: &'static str) -> StoreError {
         match self {
             Self::LeaseLost { task } => StoreError::LeaseLost { task },
+            Self::Exists { task } => StoreError::Exists { task },
             refusal => StoreError::Refused { backend, reason: refusal.to_string() },
         }
     }
@@ -76,6 +79,12 @@ pub(crate) fn admit(commit: &Commit, position: Option<LogPosition>) -> Result<bo
         last = *end;
     }
     Ok(true)
+}
+
+/// The task that a commit changes.
+pub(crate) fn changed_task(commit: &Commit) -> Option<&str> {
+    let of_fence = commit.fence.as_ref().map(|fence| &fence.task);
+    of_fence.or_else(|| commit.task.as_ref().map(|record| &record.id)).map(String::as_str)
 }
 
 pub(crate) fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {

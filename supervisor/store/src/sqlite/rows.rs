@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 
 use super::error::Failure;
-use crate::commit_rules::{LogPosition, Refusal, admit, check};
+use crate::commit_rules::{LogPosition, Refusal, admit, changed_task, check};
+use crate::control::MAX_CONTROLS;
 use crate::conversation::{ConversationChange, ListChange};
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
@@ -31,12 +32,22 @@ impl PreparedCommit {
         let record = commit.task.as_ref().map(encoded).transpose()?.unwrap_or_default();
         Ok(Self { commit, record, at })
     }
+
+    /// The task that the commit changes; empty if there is none.
+    pub(super) fn task(&self) -> &str {
+        changed_task(&self.commit).unwrap_or_default()
+    }
 }
 
 /// Writes a commit, unless it was written before.
 pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Result<(), Failure> {
     let PreparedCommit { commit, record: json, at } = prepared;
     let fence = commit.fence.as_ref();
+    if let (Some(_), Some(record)) = (&commit.create, &commit.task)
+        && connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([&record.id])?
+    {
+        return Err(Refusal::Exists { task: record.id.clone() }.into());
+    }
     let position = fence.map(|fence| position(connection, &fence.task)).transpose()?.flatten();
     if !admit(commit, position)? {
         return Ok(());
@@ -50,6 +61,9 @@ pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Resu
     if let Some(fence) = fence {
         const SQL: &str = "UPDATE tasks SET commits = ?2, reserved = max(reserved, ?3) WHERE id = ?1";
         run(connection, SQL, params![fence.task, column(fence.number), column(fence.reserved)])?;
+        if fence.handled > 0 {
+            handle_controls(connection, &fence.task, fence.handled)?;
+        }
         for chunk in &commit.events {
             put_events(connection, &fence.task, chunk)?;
         }
@@ -71,9 +85,12 @@ fn position(connection: &Connection, task: &str) -> rusqlite::Result<Option<LogP
 /// Takes the exclusive right to write the log of a task.
 pub(super) fn acquire(connection: &Connection, task: &str) -> Result<Lease, Failure> {
     const SQL: &str =
-        "UPDATE tasks SET token = token + 1, commits = 0 WHERE id = ?1 RETURNING token, reserved";
+        "UPDATE tasks SET token = token + 1, commits = 0 WHERE id = ?1 RETURNING token, reserved,
+            EXISTS (SELECT 1 FROM controls WHERE task = ?1 AND number > handled)";
     let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
-    let lease = |row: &Row<'_>| Ok(Lease { token: number(row, 0)?, reserved: number(row, 1)? });
+    let lease = |row: &Row<'_>| {
+        Ok(Lease { token: number(row, 0)?, reserved: number(row, 1)?, has_controls: row.get(2)? })
+    };
     let lease = connection.prepare_cached(SQL)?.query_row([task], lease).optional()?;
     lease.ok_or_else(|| Refusal::UnknownTask(task.to_owned()).into())
 }
@@ -105,6 +122,17 @@ pub(super) fn change_conversation(
         }
     }
     Ok(())
+}
+
+/// Marks the messages up to this number as handled, and forgets the oldest of the handled ones.
+fn handle_controls(connection: &Connection, task: &str, handled: u64) -> rusqlite::Result<()> {
+    run(
+        connection,
+        "UPDATE tasks SET handled = max(handled, ?2) WHERE id = ?1",
+        params![task, column(handled)],
+    )?;
+    let forgotten = handled.saturating_sub(MAX_CONTROLS as u64);
+    run(connection, "DELETE FROM controls WHERE task = ?1 AND number <= ?2", params![task, column(forgotten)])
 }
 
 fn put_events(connection: &Connection, task: &str, chunk: &EventChunk) -> rusqlite::Result<()> {
@@ -167,6 +195,7 @@ fn forget_conversation(connection: &Connection, context: &str) -> rusqlite::Resu
 fn forget_task(connection: &Connection, task: &str) -> rusqlite::Result<()> {
     run(connection, "DELETE FROM events WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM push_configs WHERE task = ?1", [task])?;
+    run(connection, "DELETE FROM controls WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM tasks WHERE id = ?1", [task])
 }
 

@@ -16,7 +16,7 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. Large columns come last, so that SQLite reads the
 /// others without them.
-const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS];
+const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS, CONTROLS];
 
 const FIRST: &str = r"
 CREATE TABLE conversations (
@@ -135,6 +135,19 @@ INSERT INTO events
         (SELECT coalesce(max(last_seq), 0) FROM events AS old WHERE old.task = entry.value ->> 0)
     ORDER BY journal.id, entry.key;
 DROP TABLE journal;
+";
+
+const CONTROLS: &str = r"
+ALTER TABLE tasks ADD COLUMN handled INTEGER NOT NULL DEFAULT 0;
+
+-- The control messages to the owners of the tasks. Those up to the number in `handled` are remembered only for their ids.
+CREATE TABLE controls (
+    task   TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    id     TEXT NOT NULL,
+    body   TEXT NOT NULL,
+    PRIMARY KEY (task, number)
+) STRICT, WITHOUT ROWID;
 ";
 
 /// The version of the files whose conversations must be converted.
