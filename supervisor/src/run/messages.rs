@@ -49,8 +49,6 @@ impl Runs {
             self.admit(owner, &task).await?;
             return self.continue_task(&task, message, request).await;
         }
-        let admit = |context: &String| self.conversations.admit(context, owner).ok_or_else(foreign_context);
-        let _admission = message.context_id.as_ref().map(admit).transpose()?;
         let mut id = task_id(owner, &message);
         if let Some(known) = &id
             && let Some(started) = self.store.task(known).await?
@@ -143,6 +141,8 @@ impl Runs {
             Err(StoreError::Exists { .. }) => {
                 return self.started_elsewhere(&record.id, &message, &request).await;
             }
+            // Another caller has begun a conversation of this name at the same time.
+            Err(StoreError::ForeignConversation { .. }) => return Err(foreign_context()),
             created => created?,
         }
         let held = self.leases.of_new(&record.id, before, lease.stop());

@@ -2,7 +2,7 @@
 
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
-use crate::types::Commit;
+use crate::types::{Commit, TaskRecord};
 
 /// Most bytes of the id of a conversation or a task. Clients choose these.
 pub const MAX_ID_BYTES: usize = 1024;
@@ -29,6 +29,8 @@ pub(crate) enum Refusal {
     LeaseLost { task: String },
     #[error("task {task:?} exists")]
     Exists { task: String },
+    #[error("conversation {context:?} belongs to another principal")]
+    Foreign { context: String },
 }
 
 impl Refusal {
@@ -36,6 +38,7 @@ impl Refusal {
         match self {
             Self::LeaseLost { task } => StoreError::LeaseLost { task },
             Self::Exists { task } => StoreError::Exists { task },
+            Self::Foreign { context } => StoreError::ForeignConversation { context },
             refusal => StoreError::Refused { backend, reason: refusal.to_string() },
         }
     }
@@ -79,6 +82,21 @@ pub(crate) fn admit(commit: &Commit, position: Option<LogPosition>) -> Result<bo
         last = *end;
     }
     Ok(true)
+}
+
+/// Whether a commit may create the task. `owner` is that of its conversation, `None` if there is no such conversation.
+pub(crate) fn admit_new(
+    record: &TaskRecord,
+    is_known: bool,
+    owner: Option<Option<String>>,
+) -> Result<(), Refusal> {
+    if is_known {
+        return Err(Refusal::Exists { task: record.id.clone() });
+    }
+    if record.owner.is_some() && owner.is_some_and(|owner| owner != record.owner) {
+        return Err(Refusal::Foreign { context: record.context.clone() });
+    }
+    Ok(())
 }
 
 /// The task that a commit changes.

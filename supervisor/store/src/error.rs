@@ -25,6 +25,9 @@ pub enum StoreError {
     /// The task that a commit creates exists.
     #[error("failed to commit: task {task:?} exists")]
     Exists { task: String },
+    /// The conversation of a new task belongs to another principal.
+    #[error("failed to commit: conversation {context:?} belongs to another principal")]
+    ForeignConversation { context: String },
     /// Too many control messages wait for the owner of a task.
     #[error(
         "failed to send a control message to task {task:?}: too many wait for its owner; try again later"
@@ -58,6 +61,7 @@ impl StoreError {
             Self::Refused { .. } => "refused",
             Self::LeaseTaken { .. } => "lease_taken",
             Self::Exists { .. } => "exists",
+            Self::ForeignConversation { .. } => "foreign_conversation",
             Self::MailboxFull { .. } => "mailbox_full",
             Self::LeaseLost { .. } => "lease_lost",
             Self::TooLarge { .. } => "too_large",

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::backend::Store;
-use crate::commit_rules::{LogPosition, Refusal, admit, changed_task, check};
+use crate::commit_rules::{LogPosition, Refusal, admit, admit_new, changed_task, check};
 use crate::control::{Control, ControlMessage, MAX_CONTROLS};
 use crate::conversation::{ConversationChange, ListChange, StoredConversation};
 use crate::error::StoreError;
@@ -31,6 +31,8 @@ pub struct MemoryStore {
 struct StoredData {
     conversations: HashMap<String, Conversation>,
     tasks: HashMap<String, Task>,
+    /// The principals of the conversations.
+    owners: HashMap<String, Option<String>>,
 }
 
 struct Conversation {
@@ -235,10 +237,9 @@ impl StoredData {
     }
 
     fn apply(&mut self, commit: Commit, at: Timestamp) -> Result<(), Refusal> {
-        if let (Some(_), Some(record)) = (&commit.create, &commit.task)
-            && self.tasks.contains_key(&record.id)
-        {
-            return Err(Refusal::Exists { task: record.id.clone() });
+        if let (Some(_), Some(record)) = (&commit.create, &commit.task) {
+            let (is_known, owner) = (self.tasks.contains_key(&record.id), self.owners.get(&record.context));
+            admit_new(record, is_known, owner.cloned())?;
         }
         let position = commit.fence.as_ref().and_then(|fence| self.tasks.get(&fence.task));
         if !admit(&commit, position.map(|task| task.position))? {
@@ -263,6 +264,9 @@ impl StoredData {
     }
 
     fn put_task(&mut self, record: TaskRecord) {
+        if !self.owners.contains_key(&record.context) {
+            self.owners.insert(record.context.clone(), record.owner.clone());
+        }
         if let Some(task) = self.tasks.get_mut(&record.id) {
             task.record = record;
         } else {
@@ -322,6 +326,9 @@ impl StoredData {
         if let Some(cutoff) = retention.conversations_before {
             self.forget_conversations(cutoff);
         }
+        let Self { tasks, conversations, owners } = self;
+        let used: HashSet<_> = tasks.values().map(|task| task.record.context.as_str()).collect();
+        owners.retain(|context, _| used.contains(context.as_str()) || conversations.contains_key(context));
         Pruned { tasks: before.0 - self.tasks.len(), conversations: before.1 - self.conversations.len() }
     }
 

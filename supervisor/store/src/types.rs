@@ -34,7 +34,8 @@ pub struct Commit {
     pub context: String,
     /// The new record of the task.
     pub task: Option<TaskRecord>,
-    /// The task is new, and this owner takes its lease, with the token 0. Refused if the task exists.
+    /// The task is new, and this owner takes its lease, with the token 0. Refused if the task exists, or if it has a principal
+    /// and its conversation belongs to another one: to that of the first task of the conversation.
     pub create: Option<LeaseTerm>,
     /// What changed in the conversation.
     pub conversation: Option<ConversationChange>,

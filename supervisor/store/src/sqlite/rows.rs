@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 
 use super::error::Failure;
-use crate::commit_rules::{LogPosition, Refusal, admit, changed_task, check};
+use crate::commit_rules::{LogPosition, Refusal, admit, admit_new, changed_task, check};
 use crate::control::MAX_CONTROLS;
 use crate::conversation::{ConversationChange, ListChange};
 use crate::error::StoreError;
@@ -43,10 +43,12 @@ impl PreparedCommit {
 pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Result<(), Failure> {
     let PreparedCommit { commit, record: json, at } = prepared;
     let fence = commit.fence.as_ref();
-    if let (Some(_), Some(record)) = (&commit.create, &commit.task)
-        && connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([&record.id])?
-    {
-        return Err(Refusal::Exists { task: record.id.clone() }.into());
+    if let (Some(_), Some(record)) = (&commit.create, &commit.task) {
+        let is_known =
+            connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([&record.id])?;
+        admit_new(record, is_known, owner(connection, &record.context)?)?;
+        const OWNER: &str = "INSERT OR IGNORE INTO conversation_owners (context, owner) VALUES (?1, ?2)";
+        run(connection, OWNER, params![record.context, record.owner])?;
     }
     let position = fence.map(|fence| position(connection, &fence.task)).transpose()?.flatten();
     if !admit(commit, position)? {
@@ -93,6 +95,12 @@ pub(super) fn acquire(connection: &Connection, task: &str) -> Result<Lease, Fail
     };
     let lease = connection.prepare_cached(SQL)?.query_row([task], lease).optional()?;
     lease.ok_or_else(|| Refusal::UnknownTask(task.to_owned()).into())
+}
+
+/// The principal of a conversation, `None` if there is no such conversation.
+fn owner(connection: &Connection, context: &str) -> rusqlite::Result<Option<Option<String>>> {
+    const SQL: &str = "SELECT owner FROM conversation_owners WHERE context = ?1";
+    connection.prepare_cached(SQL)?.query_row([context], |row| row.get(0)).optional()
 }
 
 fn put_task(connection: &Connection, record: &TaskRecord, json: &str) -> rusqlite::Result<()> {
@@ -151,8 +159,12 @@ pub(super) fn probe(connection: &Connection, at: Timestamp) -> Result<(), Failur
 pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pruned, Failure> {
     let mut pruned = Pruned::default();
     if let Some(cutoff) = retention.tasks_before {
-        for task in old_tasks(connection, cutoff)? {
+        const OWNERS: &str = "DELETE FROM conversation_owners AS old WHERE context = ?1
+            AND NOT EXISTS (SELECT 1 FROM tasks WHERE context = old.context)
+            AND NOT EXISTS (SELECT 1 FROM conversations WHERE context = old.context)";
+        for (task, context) in old_tasks(connection, cutoff)? {
             forget_task(connection, &task)?;
+            run(connection, OWNERS, [context])?;
             pruned.tasks += 1;
         }
     }
@@ -165,10 +177,11 @@ pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pru
     Ok(pruned)
 }
 
-fn old_tasks(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<String>> {
-    const SQL: &str = "SELECT id FROM tasks
+fn old_tasks(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<(String, String)>> {
+    const SQL: &str = "SELECT id, context FROM tasks
         WHERE updated < ?1 AND phase IN ('completed', 'failed', 'canceled') LIMIT ?2";
-    names(connection.prepare_cached(SQL)?, params![cutoff.as_microsecond(), PRUNE_STEP])
+    let mut statement = connection.prepare_cached(SQL)?;
+    statement.query_map(params![cutoff.as_microsecond(), PRUNE_STEP], |row| row.try_into())?.collect()
 }
 
 fn old_conversations(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<String>> {
@@ -189,6 +202,7 @@ fn forget_conversation(connection: &Connection, context: &str) -> rusqlite::Resu
     }
     run(connection, "DELETE FROM items WHERE context = ?1", [context])?;
     run(connection, "DELETE FROM conversations WHERE context = ?1", [context])?;
+    run(connection, "DELETE FROM conversation_owners WHERE context = ?1", [context])?;
     Ok(tasks.len())
 }
 

@@ -76,6 +76,7 @@ macro_rules! store_contract {
             pushes_go_with_their_task,
         }
         store_contract! { $fresh, tasks:
+            a_conversation_belongs_to_the_principal_of_its_first_task,
             filters_combine,
             ids_are_bounded,
             lists_are_ordered_and_paged,
