@@ -19,6 +19,7 @@ use super::active_tasks::TaskLease;
 use super::driver::{Batch, Sink, SinkError};
 use super::leases::{HeldLease, Leases};
 use super::log_writer::{LogWriter, Writing};
+use super::outbox::{self, Outbox};
 use crate::binding::{self, Binding, Presentation, Request};
 use crate::delegation::RunInfo;
 
@@ -38,6 +39,8 @@ pub(super) struct TaskEventLog {
     saved: SavedConversation,
     /// The exclusive right to run the task; none if it is only read.
     lease: Option<TaskLease>,
+    /// Carries out what follows the commits of a run.
+    outbox: Option<Arc<Outbox>>,
     /// The time of the last event or change. Later ones are not before it, also if the clock is set back.
     latest: Timestamp,
 }
@@ -54,7 +57,7 @@ impl TaskEventLog {
         let binding = binding_of(&record, presentation);
         let writer = LogWriter::after(leases, &record, 0, Some(held));
         let (saved, latest) = (SavedConversation::default(), record.updated);
-        Self { writer, record, log, binding, saved, lease: Some(lease), latest }
+        Self { writer, record, log, binding, saved, lease: Some(lease), outbox: None, latest }
     }
 
     /// The event log of a stored task. Its wire log is rebuilt from its events.
@@ -96,7 +99,16 @@ impl TaskEventLog {
         }
         let (lease, held) = lease.unzip();
         let writer = LogWriter::after(leases, &record, last, held);
-        Ok(Self { writer, record, log, binding, saved: SavedConversation::default(), lease, latest })
+        Ok(Self {
+            writer,
+            record,
+            log,
+            binding,
+            saved: SavedConversation::default(),
+            lease,
+            outbox: None,
+            latest,
+        })
     }
 
     /// The same, which shows its events in the log that clients already read, with those that this log does not have yet.
@@ -143,6 +155,11 @@ impl TaskEventLog {
     /// Cancelled once another process continues the task.
     pub(super) fn lost(&self) -> CancellationToken {
         self.writer.lost()
+    }
+
+    /// What follows the commits is carried out there.
+    pub(super) fn set_outbox(&mut self, outbox: Arc<Outbox>) {
+        self.outbox = Some(outbox);
     }
 
     /// Notes what of the conversation is stored.
@@ -350,8 +367,15 @@ impl Sink for TaskEventLog {
         }
         let conversation =
             batch.changes_state.then(|| self.saved.change(state)).transpose().map_err(failed)?;
-        let writing = Writing { conversation, ..Writing::default() };
+        let now = self.now();
+        let entry = |withdrawal| outbox::entry(&self.record.id, withdrawal, now);
+        let entries: Vec<_> =
+            batch.withdrawals.iter().map(entry).collect::<Result<_, _>>().map_err(failed)?;
+        let writing = Writing { conversation, outbox: entries.clone(), ..Writing::default() };
         self.commit_events(writing, &batch.events).await.map_err(failed)?;
+        if let Some(outbox) = &self.outbox {
+            outbox.perform(entries);
+        }
         if batch.changes_state {
             self.saved.set(state);
         }

@@ -30,7 +30,7 @@ pub(super) struct Leases {
     pub(super) store: Arc<dyn Store>,
     pub(super) term: LeaseTerm,
     /// The renewals, each of which ends with a release.
-    kept: TaskTracker,
+    renewals: TaskTracker,
 }
 
 /// A lease of this process. It is released when it is dropped.
@@ -60,7 +60,7 @@ pub(super) struct LeaseState {
 impl Leases {
     pub(super) fn new(store: Arc<dyn Store>, term: Option<LeaseTerm>) -> Arc<Self> {
         let term = term.unwrap_or_else(|| LeaseTerm { owner: ONLY_OWNER.to_owned(), ttl: TTL });
-        Arc::new(Self { store, term, kept: TaskTracker::new() })
+        Arc::new(Self { store, term, renewals: TaskTracker::new() })
     }
 
     /// Takes the lease of a stored task. `stop` is cancelled if another process asks for it.
@@ -104,15 +104,15 @@ impl Leases {
             controls: AtomicU64::new(0),
         });
         let end = CancellationToken::new();
-        let keeper = Keeper { store: self.store.clone(), state: state.clone(), stop };
-        self.kept.spawn(keeper.run(end.clone(), has_controls));
+        let renewer = Renewer { store: self.store.clone(), state: state.clone(), stop };
+        self.renewals.spawn(renewer.run(end.clone(), has_controls));
         HeldLease { state, reserved, _end: end.drop_guard() }
     }
 
     /// Waits until the leases of ended runs are released.
     pub(super) async fn released(&self) {
-        self.kept.close();
-        drop(timeout(RELEASE_DEADLINE, self.kept.wait()).await);
+        self.renewals.close();
+        drop(timeout(RELEASE_DEADLINE, self.renewals.wait()).await);
     }
 }
 
@@ -155,13 +155,13 @@ impl LeaseState {
 }
 
 /// Renews a lease and receives the control messages to its owner.
-struct Keeper {
+struct Renewer {
     store: Arc<dyn Store>,
     state: Arc<LeaseState>,
     stop: CancellationToken,
 }
 
-impl Keeper {
+impl Renewer {
     async fn run(self, end: CancellationToken, has_controls: bool) {
         tokio::select! {
             () = end.cancelled() => {}

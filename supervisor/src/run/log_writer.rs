@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_engine::RunEvent;
-use caipe_store::{Commit, ConversationChange, EventChunk, Fence, Follower, Store, StoreError, TaskRecord};
+use caipe_store::{
+    Commit, ConversationChange, EventChunk, Fence, Follower, OutboxEntry, Store, StoreError, TaskRecord,
+};
 use jiff::Timestamp;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
@@ -49,6 +51,8 @@ pub(super) struct Writing<'a> {
     pub(super) events: &'a [RunEvent],
     /// When the events happened.
     pub(super) at: Timestamp,
+    /// What must follow the commit.
+    pub(super) outbox: Vec<OutboxEntry>,
     /// Whether the run is over, so that another process may take the lease.
     pub(super) release: bool,
 }
@@ -185,7 +189,7 @@ impl LogWriter {
 
     /// The next commit. Its first new event has the number `first`.
     fn prepared(&mut self, first: u64, writing: Writing<'_>) -> Result<Commit, StoreError> {
-        let Writing { task, conversation, events, at, release } = writing;
+        let Writing { task, conversation, events, at, outbox, release } = writing;
         let unsaved = std::mem::take(&mut self.unsaved);
         let since = self.unsaved_since.take().map_or(at, |(_, since)| since);
         let shown = EventChunk::of(first - unsaved.len() as u64, since, &unsaved)?;
@@ -202,7 +206,7 @@ impl LogWriter {
         }
         let (context, fence) = (self.context.clone(), Some(fence));
         let events = shown.into_iter().chain(new).collect();
-        Ok(Commit { context, task, conversation, events, fence, create: None })
+        Ok(Commit { context, task, conversation, events, outbox, fence, create: None })
     }
 }
 

@@ -13,6 +13,7 @@ mod leases;
 mod log_writer;
 mod messages;
 mod model_turn;
+mod outbox;
 mod pauses;
 mod pending_interactions;
 mod recovery;
@@ -20,6 +21,6 @@ mod service;
 mod start;
 
 pub use caller::Caller;
-pub use driver::{Batch, Driver, Sink, SinkError};
+pub use driver::{Batch, Driver, Sink, SinkError, Withdrawal};
 pub use error::RunError;
 pub use service::{LOG_MEMORY, Runs};

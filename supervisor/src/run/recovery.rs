@@ -34,6 +34,7 @@ impl Runs {
     /// # Errors
     /// When the store cannot be read.
     pub async fn recover(self: &Arc<Self>) -> Result<usize, RunError> {
+        self.outbox.recover().await?;
         let phases = vec![TaskPhase::Submitted, TaskPhase::Working];
         let mut records = self.store.tasks(&TaskFilter { phases, ..TaskFilter::default() }).await?;
         records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));

@@ -22,6 +22,7 @@ use super::driver::Driver;
 use super::error::RunError;
 use super::event_log::TaskEventLog;
 use super::leases::{HeldLease, Leases};
+use super::outbox::Outbox;
 use super::start::{RunStart, RunTrigger};
 use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Presentation};
@@ -42,6 +43,7 @@ pub struct Runs {
     pub(super) presentation: Presentation,
     pub(super) store: Arc<dyn Store>,
     pub(super) leases: Arc<Leases>,
+    pub(super) outbox: Arc<Outbox>,
     pub(super) conversations: Arc<Conversations>,
     pub(super) asking_agents: AskingAgents,
     pub(super) active_tasks: ActiveTasks,
@@ -82,11 +84,13 @@ impl Runs {
             (ActiveTasks::new(log_memory), TaskTracker::new(), TaskTracker::new());
         let pushes = OnceLock::new();
         let supervisor = supervisor.into();
+        let outbox = Outbox::new(store.clone(), supervisor.clone());
         Arc::new(Self {
             supervisor,
             presentation,
             store,
             leases,
+            outbox,
             conversations,
             asking_agents: AskingAgents::default(),
             active_tasks,
@@ -264,6 +268,7 @@ impl Runs {
         }
         // Ends the logs that follow other processes.
         self.halt.cancel();
+        self.outbox.close().await;
         self.leases.released().await;
     }
 
@@ -277,8 +282,9 @@ impl Runs {
         self.tracker.len()
     }
 
-    pub(super) fn spawn(self: &Arc<Self>, event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
+    pub(super) fn spawn(self: &Arc<Self>, mut event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
         let (runs, log) = (self.clone(), event_log.log());
+        event_log.set_outbox(self.outbox.clone());
         let (task, lost) = (event_log.task().to_owned(), event_log.lost());
         self.show(&task, &log);
         self.tracker.spawn(async move {

@@ -11,7 +11,7 @@ use crate::error::StoreError;
 use crate::event_chunk::LoggedEvent;
 use crate::notifier::{Changes, Topic};
 use crate::push::PushRecord;
-use crate::types::{Commit, Lease, LeaseTerm, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 
 /// Stores conversations, tasks and event logs.
 ///
@@ -50,6 +50,12 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The messages to the owner of a task that are not handled and have a number above `after`, in order.
     async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError>;
+
+    /// What must still be done after commits, of all tasks, by task and id.
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError>;
+
+    /// Removes an entry of the outbox that is done, or is not tried again. Does nothing if it was removed.
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError>;
 
     /// The changes of a task from now on, made by any process. See [`Follower`](crate::Follower), which reads the events.
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError>;

@@ -7,6 +7,9 @@ use crate::types::{Commit, TaskRecord};
 /// Most bytes of the id of a conversation or a task. Clients choose these.
 pub const MAX_ID_BYTES: usize = 1024;
 
+/// Most bytes of the body of an entry of the outbox.
+pub const MAX_OUTBOX_BYTES: usize = 16 << 10;
+
 /// What is stored about the log of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct LogPosition {
@@ -53,6 +56,17 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
         check_id("task", &record.id)?;
         check_id("conversation", &record.context)?;
     }
+    for entry in &commit.outbox {
+        check_id("outbox entry", &entry.id)?;
+        let bytes = entry.body.len();
+        if bytes > MAX_OUTBOX_BYTES {
+            let what = format!("the outbox entry {:?} of task {:?}", entry.id, entry.task);
+            return Err(StoreError::TooLarge { what, bytes, limit: MAX_OUTBOX_BYTES });
+        }
+        if commit.fence.as_ref().is_none_or(|fence| fence.task != entry.task) {
+            return Err(StoreError::Encode("an outbox entry needs the lease of its task".to_owned()));
+        }
+    }
     if let Some(fence) = &commit.fence {
         check_id("task", &fence.task)?;
     } else if !commit.events.is_empty() {
@@ -84,16 +98,16 @@ pub(crate) fn admit(commit: &Commit, position: Option<LogPosition>) -> Result<bo
     Ok(true)
 }
 
-/// Whether a commit may create the task. `owner` is that of its conversation, `None` if there is no such conversation.
-pub(crate) fn admit_new(
-    record: &TaskRecord,
-    is_known: bool,
-    owner: Option<Option<String>>,
-) -> Result<(), Refusal> {
+/// The owner of a conversation: the principal of its first task, if it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner(pub(crate) Option<String>);
+
+/// Whether a commit may create the task. `owner` is `None` if there is no such conversation.
+pub(crate) fn admit_new(record: &TaskRecord, is_known: bool, owner: Option<&Owner>) -> Result<(), Refusal> {
     if is_known {
         return Err(Refusal::Exists { task: record.id.clone() });
     }
-    if record.owner.is_some() && owner.is_some_and(|owner| owner != record.owner) {
+    if record.owner.is_some() && owner.is_some_and(|owner| owner.0 != record.owner) {
         return Err(Refusal::Foreign { context: record.context.clone() });
     }
     Ok(())

@@ -26,7 +26,7 @@ mod sqlite;
 mod types;
 
 pub use backend::Store;
-pub use commit_rules::MAX_ID_BYTES;
+pub use commit_rules::{MAX_ID_BYTES, MAX_OUTBOX_BYTES};
 pub use control::{Control, ControlMessage, MAX_CONTROL_BYTES, MAX_CONTROLS};
 pub use conversation::{ConversationChange, ListChange, SavedConversation, StoredConversation};
 pub use error::StoreError;
@@ -38,6 +38,6 @@ pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
-    Commit, Fence, Lease, LeaseTerm, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace, TaskRecord,
-    TaskReply,
+    Commit, Fence, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace,
+    TaskRecord, TaskReply,
 };

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::backend::Store;
-use crate::commit_rules::{LogPosition, Refusal, admit, admit_new, changed_task, check};
+use crate::commit_rules::{LogPosition, Owner, Refusal, admit, admit_new, changed_task, check};
 use crate::control::{Control, ControlMessage, MAX_CONTROLS};
 use crate::conversation::{ConversationChange, ListChange, StoredConversation};
 use crate::error::StoreError;
@@ -16,7 +16,7 @@ use crate::event_chunk::{self, EventChunk, LoggedEvent};
 use crate::lease::LeaseTable;
 use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, Lease, LeaseTerm, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 
 /// A store in memory. It loses its data when the process ends.
 #[derive(Default)]
@@ -31,8 +31,7 @@ pub struct MemoryStore {
 struct StoredData {
     conversations: HashMap<String, Conversation>,
     tasks: HashMap<String, Task>,
-    /// The principals of the conversations.
-    owners: HashMap<String, Option<String>>,
+    owners: HashMap<String, Owner>,
 }
 
 struct Conversation {
@@ -54,6 +53,7 @@ struct Task {
     // Shared, so that readers parse them outside the lock.
     log: Vec<Arc<EventChunk>>,
     pushes: BTreeMap<String, PushRecord>,
+    outbox: BTreeMap<String, OutboxEntry>,
     mailbox: Mailbox,
 }
 
@@ -129,6 +129,20 @@ impl Store for MemoryStore {
         let data = self.data();
         let waiting = |task: &Task| task.mailbox.waiting(after).cloned().collect();
         Ok(data.tasks.get(task).map(waiting).unwrap_or_default())
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        let mut entries: Vec<_> =
+            self.data().tasks.values().flat_map(|task| task.outbox.values()).cloned().collect();
+        entries.sort_unstable_by(|a, b| (&a.task, &a.id).cmp(&(&b.task, &b.id)));
+        Ok(entries)
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        if let Some(task) = self.data().tasks.get_mut(task) {
+            task.outbox.remove(id);
+        }
+        Ok(())
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
@@ -239,7 +253,7 @@ impl StoredData {
     fn apply(&mut self, commit: Commit, at: Timestamp) -> Result<(), Refusal> {
         if let (Some(_), Some(record)) = (&commit.create, &commit.task) {
             let (is_known, owner) = (self.tasks.contains_key(&record.id), self.owners.get(&record.context));
-            admit_new(record, is_known, owner.cloned())?;
+            admit_new(record, is_known, owner)?;
         }
         let position = commit.fence.as_ref().and_then(|fence| self.tasks.get(&fence.task));
         if !admit(&commit, position.map(|task| task.position))? {
@@ -257,6 +271,7 @@ impl StoredData {
             task.position.number = fence.number;
             task.reserved = task.reserved.max(fence.reserved);
             task.mailbox.handle(fence.handled);
+            task.outbox.extend(commit.outbox.into_iter().map(|entry| (entry.id.clone(), entry)));
             task.position.last = commit.events.last().map_or(task.position.last, |chunk| chunk.last);
             task.log.extend(commit.events.into_iter().map(Arc::new));
         }
@@ -265,14 +280,14 @@ impl StoredData {
 
     fn put_task(&mut self, record: TaskRecord) {
         if !self.owners.contains_key(&record.context) {
-            self.owners.insert(record.context.clone(), record.owner.clone());
+            self.owners.insert(record.context.clone(), Owner(record.owner.clone()));
         }
         if let Some(task) = self.tasks.get_mut(&record.id) {
             task.record = record;
         } else {
-            let (position, log, pushes, mailbox) = Default::default();
+            let (position, log, pushes, outbox, mailbox) = Default::default();
             let id = record.id.clone();
-            self.tasks.insert(id, Task { record, position, reserved: 0, log, pushes, mailbox });
+            self.tasks.insert(id, Task { record, position, reserved: 0, log, pushes, outbox, mailbox });
         }
     }
 

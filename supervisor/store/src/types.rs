@@ -41,8 +41,22 @@ pub struct Commit {
     pub conversation: Option<ConversationChange>,
     /// The events of a task's log, oldest first. Numbers rise; one that is left out never exists.
     pub events: Vec<EventChunk>,
+    /// What must follow this commit, also after a crash; requires a fence.
+    pub outbox: Vec<OutboxEntry>,
     /// The right by which the owner of a running task writes; required for events.
     pub fence: Option<Fence>,
+}
+
+/// Something that must be done after a commit. It is stored until it is done, and removed with its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxEntry {
+    pub task: String,
+    /// Unique within the task.
+    pub id: String,
+    /// What is to be done, as JSON, at most [`MAX_OUTBOX_BYTES`](crate::MAX_OUTBOX_BYTES). Stores do not parse it.
+    pub body: String,
+    /// After this time it is not tried again.
+    pub deadline: Timestamp,
 }
 
 /// The exclusive right to write the log of a task, and the place of a commit among those of its owner.

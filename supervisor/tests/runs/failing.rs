@@ -335,6 +335,10 @@ impl AgentBackend for Panicking {
     ) -> DelegationEnd {
         panic!("a defect")
     }
+
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 #[tokio::test]

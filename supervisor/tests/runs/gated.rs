@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_store::{
-    Changes, Commit, Control, ControlMessage, Lease, LeaseTerm, LoggedEvent, MemoryStore, PushRecord, Store,
-    StoreError, StoredConversation, TaskFilter, TaskRecord, Topic,
+    Changes, Commit, Control, ControlMessage, Lease, LeaseTerm, LoggedEvent, MemoryStore, OutboxEntry,
+    PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord, Topic,
 };
 
 /// Stands around every write, and may hold it up or refuse it.
@@ -63,6 +63,14 @@ impl<G: Gate> Store for Gated<G> {
 
     async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError> {
         self.inner.controls(task, after).await
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.inner.outbox().await
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.settle(task, id).await
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {

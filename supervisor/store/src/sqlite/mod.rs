@@ -6,6 +6,7 @@
 mod controls;
 mod error;
 mod open;
+mod outbox;
 mod push;
 mod read;
 mod rows;
@@ -28,7 +29,7 @@ use crate::event_chunk::LoggedEvent;
 use crate::lease::LeaseTable;
 use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, Lease, LeaseTerm, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use read::Readers;
 use rows::PreparedCommit;
 use writer::{Done, Job, Work};
@@ -124,6 +125,14 @@ impl Store for SqliteStore {
     async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError> {
         let task = task.to_owned();
         self.readers.read(move |connection| controls::waiting(connection, &task, after)).await
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.readers.read(|connection| outbox::all(connection)).await
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.write(Work::Settle { task: task.to_owned(), id: id.to_owned() }).await.map(drop)
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {

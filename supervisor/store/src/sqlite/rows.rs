@@ -4,7 +4,8 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 
 use super::error::Failure;
-use crate::commit_rules::{LogPosition, Refusal, admit, admit_new, changed_task, check};
+use super::outbox;
+use crate::commit_rules::{LogPosition, Owner, Refusal, admit, admit_new, changed_task, check};
 use crate::control::MAX_CONTROLS;
 use crate::conversation::{ConversationChange, ListChange};
 use crate::error::StoreError;
@@ -46,9 +47,8 @@ pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Resu
     if let (Some(_), Some(record)) = (&commit.create, &commit.task) {
         let is_known =
             connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([&record.id])?;
-        admit_new(record, is_known, owner(connection, &record.context)?)?;
-        const OWNER: &str = "INSERT OR IGNORE INTO conversation_owners (context, owner) VALUES (?1, ?2)";
-        run(connection, OWNER, params![record.context, record.owner])?;
+        admit_new(record, is_known, owner(connection, &record.context)?.as_ref())?;
+        put_owner(connection, record)?;
     }
     let position = fence.map(|fence| position(connection, &fence.task)).transpose()?.flatten();
     if !admit(commit, position)? {
@@ -65,6 +65,9 @@ pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Resu
         run(connection, SQL, params![fence.task, column(fence.number), column(fence.reserved)])?;
         if fence.handled > 0 {
             handle_controls(connection, &fence.task, fence.handled)?;
+        }
+        for entry in &commit.outbox {
+            outbox::put(connection, entry)?;
         }
         for chunk in &commit.events {
             put_events(connection, &fence.task, chunk)?;
@@ -97,10 +100,15 @@ pub(super) fn acquire(connection: &Connection, task: &str) -> Result<Lease, Fail
     lease.ok_or_else(|| Refusal::UnknownTask(task.to_owned()).into())
 }
 
-/// The principal of a conversation, `None` if there is no such conversation.
-fn owner(connection: &Connection, context: &str) -> rusqlite::Result<Option<Option<String>>> {
+/// `None` if there is no such conversation.
+fn owner(connection: &Connection, context: &str) -> rusqlite::Result<Option<Owner>> {
     const SQL: &str = "SELECT owner FROM conversation_owners WHERE context = ?1";
-    connection.prepare_cached(SQL)?.query_row([context], |row| row.get(0)).optional()
+    connection.prepare_cached(SQL)?.query_row([context], |row| row.get(0).map(Owner)).optional()
+}
+
+fn put_owner(connection: &Connection, record: &TaskRecord) -> rusqlite::Result<()> {
+    const SQL: &str = "INSERT OR IGNORE INTO conversation_owners (context, owner) VALUES (?1, ?2)";
+    run(connection, SQL, params![record.context, record.owner])
 }
 
 fn put_task(connection: &Connection, record: &TaskRecord, json: &str) -> rusqlite::Result<()> {
@@ -159,12 +167,9 @@ pub(super) fn probe(connection: &Connection, at: Timestamp) -> Result<(), Failur
 pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pruned, Failure> {
     let mut pruned = Pruned::default();
     if let Some(cutoff) = retention.tasks_before {
-        const OWNERS: &str = "DELETE FROM conversation_owners AS old WHERE context = ?1
-            AND NOT EXISTS (SELECT 1 FROM tasks WHERE context = old.context)
-            AND NOT EXISTS (SELECT 1 FROM conversations WHERE context = old.context)";
         for (task, context) in old_tasks(connection, cutoff)? {
             forget_task(connection, &task)?;
-            run(connection, OWNERS, [context])?;
+            forget_unused_owner(connection, &context)?;
             pruned.tasks += 1;
         }
     }
@@ -175,6 +180,13 @@ pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pru
         }
     }
     Ok(pruned)
+}
+
+fn forget_unused_owner(connection: &Connection, context: &str) -> rusqlite::Result<()> {
+    const SQL: &str = "DELETE FROM conversation_owners AS old WHERE context = ?1
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE context = old.context)
+        AND NOT EXISTS (SELECT 1 FROM conversations WHERE context = old.context)";
+    run(connection, SQL, [context])
 }
 
 fn old_tasks(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<(String, String)>> {
@@ -210,6 +222,7 @@ fn forget_task(connection: &Connection, task: &str) -> rusqlite::Result<()> {
     run(connection, "DELETE FROM events WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM push_configs WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM controls WHERE task = ?1", [task])?;
+    run(connection, "DELETE FROM outbox WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM tasks WHERE id = ?1", [task])
 }
 

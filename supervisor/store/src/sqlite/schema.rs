@@ -17,7 +17,7 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 /// Times are microseconds since 1970. Texts other than ids are JSON. Large columns come last, so that SQLite reads the
 /// others without them.
 const MIGRATIONS: &[&str] =
-    &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS, OWNERS_AND_CONTROLS];
+    &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS, OWNERS_AND_MAILBOXES];
 
 const FIRST: &str = r"
 CREATE TABLE conversations (
@@ -138,7 +138,7 @@ INSERT INTO events
 DROP TABLE journal;
 ";
 
-const OWNERS_AND_CONTROLS: &str = r"
+const OWNERS_AND_MAILBOXES: &str = r"
 -- The principal of the first task of each conversation.
 CREATE TABLE conversation_owners (
     context TEXT NOT NULL PRIMARY KEY,
@@ -156,6 +156,15 @@ CREATE TABLE controls (
     id     TEXT NOT NULL,
     body   TEXT NOT NULL,
     PRIMARY KEY (task, number)
+) STRICT, WITHOUT ROWID;
+
+-- What must follow a commit, until it is done.
+CREATE TABLE outbox (
+    task     TEXT NOT NULL,
+    id       TEXT NOT NULL,
+    deadline INTEGER NOT NULL,
+    body     TEXT NOT NULL,
+    PRIMARY KEY (task, id)
 ) STRICT, WITHOUT ROWID;
 ";
 

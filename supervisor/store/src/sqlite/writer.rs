@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
 use super::rows::PreparedCommit;
-use super::{controls, push, rows};
+use super::{controls, outbox, push, rows};
 use crate::control::ControlMessage;
 use crate::error::StoreError;
 use crate::notifier::Notifier;
@@ -45,6 +45,7 @@ pub(super) enum Work {
     Commit(Box<PreparedCommit>),
     Acquire(String),
     Control(String, ControlMessage),
+    Settle { task: String, id: String },
     Push(PushChange),
     Prune(Retention),
     Probe(Timestamp),
@@ -176,6 +177,7 @@ impl Work {
             Self::Commit(prepared) => rows::commit(&savepoint, prepared)?,
             Self::Acquire(task) => done.lease = rows::acquire(&savepoint, task)?,
             Self::Control(task, message) => controls::put(&savepoint, task, message)?,
+            Self::Settle { task, id } => outbox::settle(&savepoint, task, id)?,
             Self::Push(change) => push::change(&savepoint, change)?,
             Self::Prune(retention) => done.pruned = rows::prune(&savepoint, *retention)?,
             Self::Probe(at) => rows::probe(&savepoint, *at)?,
@@ -190,6 +192,7 @@ impl Work {
             Self::Commit(_) => "commit",
             Self::Acquire(_) => "take over a task",
             Self::Control(..) => "send a control message",
+            Self::Settle { .. } => "settle an outbox entry",
             Self::Push(_) => "keep a push configuration",
             Self::Prune(_) => "prune",
             Self::Probe(_) => "write a probe",

@@ -1,8 +1,8 @@
 use std::time::Duration;
 
 use caipe_store::{
-    Commit, ControlMessage, Fence, MAX_CONTROL_BYTES, MAX_CONTROLS, Retention, Store, StoreError, TaskPhase,
-    Topic,
+    Commit, ControlMessage, Fence, MAX_CONTROL_BYTES, MAX_CONTROLS, MAX_OUTBOX_BYTES, OutboxEntry, Retention,
+    Store, StoreError, TaskPhase, Topic,
 };
 
 use crate::samples::{recorded, task, term};
@@ -96,4 +96,36 @@ pub(crate) async fn control_messages_go_with_their_task(store: &dyn Store) {
     assert_eq!(waiting(store, 0).await, []);
     store.send_control("t", control("a", "{}")).await.unwrap();
     assert_eq!(waiting(store, 0).await, [(1, "a".to_owned())]);
+}
+
+/// What must follow a commit is stored with the commit or not at all.
+pub(crate) async fn the_outbox_keeps_an_entry_until_it_is_done(store: &dyn Store) {
+    let deadline = jiff::Timestamp::from_microsecond(1_800_000_000_000_001).unwrap();
+    let entry =
+        |id: &str| OutboxEntry { task: "t".into(), id: id.into(), body: r#"{"ü":1}"#.into(), deadline };
+    let commit = |number, outbox: &[OutboxEntry]| {
+        let fence = Fence { task: "t".into(), number, ..Fence::default() };
+        store.commit(Commit { fence: Some(fence), outbox: outbox.to_vec(), ..Commit::default() })
+    };
+    begin(store, "t").await;
+    commit(1, &[entry("b"), entry("a")]).await.unwrap();
+    commit(1, &[entry("never")]).await.expect("it was committed before");
+    assert_eq!(store.outbox().await.unwrap(), [entry("a"), entry("b")]);
+    for _ in 0..2 {
+        store.settle("t", "a").await.unwrap();
+    }
+    store.settle("none", "b").await.unwrap();
+    assert_eq!(store.outbox().await.unwrap(), [entry("b")]);
+    let large = OutboxEntry { body: "x".repeat(MAX_OUTBOX_BYTES + 1), ..entry("c") };
+    let foreign = OutboxEntry { task: "u".into(), ..entry("c") };
+    for refused in [large, foreign, entry("")] {
+        commit(2, &[refused]).await.unwrap_err();
+    }
+    let unfenced = Commit { outbox: vec![entry("c")], ..Commit::default() };
+    store.commit(unfenced).await.unwrap_err();
+    store.commit(recorded(task("t", "one", TaskPhase::Completed, 0))).await.unwrap();
+    assert_eq!(store.outbox().await.unwrap(), [entry("b")]);
+    let all = Retention { tasks_before: Some(jiff::Timestamp::MAX), ..Retention::default() };
+    store.prune(all).await.unwrap();
+    assert_eq!(store.outbox().await.unwrap(), []);
 }

@@ -37,6 +37,7 @@ macro_rules! store_contract {
             a_mailbox_is_bounded,
             control_messages_act_once_and_in_order,
             control_messages_go_with_their_task,
+            the_outbox_keeps_an_entry_until_it_is_done,
             the_owner_is_woken,
         }
         store_contract! { $fresh, shared following:
