@@ -116,6 +116,12 @@ pub trait AgentBackend: Send + Sync + fmt::Debug {
         events: mpsc::Sender<DelegationEvent>,
         cancel: CancellationToken,
     ) -> DelegationEnd;
+
+    /// Cancels a task that a remote agent has accepted. Returns once the agent has canceled it, or has ended it before.
+    ///
+    /// # Errors
+    /// A reason without a credential, if the same call may succeed later.
+    async fn cancel_task(&self, task: &str) -> Result<(), String>;
 }
 
 /// All questions of an agent as one form, which names the agent: the user talks to the supervisor only. What the agent says is

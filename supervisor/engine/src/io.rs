@@ -185,11 +185,11 @@ pub enum Effect {
         /// The saved state to continue from; `None` starts from the beginning.
         resume: Option<Resume>,
     },
-    /// Stop the work for these calls, also at remote agents.
+    /// Stop what this process does for these calls.
     Abort {
         calls: Vec<CallId>,
     },
-    /// Cancel the task of a remote agent whose question stays unanswered.
+    /// Cancel the task of a remote agent. Must be repeated after a crash until it is done.
     Withdraw {
         call: CallId,
         agent: AgentName,

@@ -30,6 +30,10 @@ impl AgentBackend for Numbered {
     ) -> DelegationEnd {
         DelegationEnd::CANCELED
     }
+
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 fn delegate(name: &str, number: u32) -> (AgentName, Delegate) {

@@ -217,6 +217,10 @@ impl AgentBackend for UnavailableBackend {
     ) -> DelegationEnd {
         DelegationEnd::failed(&*self.reason)
     }
+
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Err(self.reason.clone())
+    }
 }
 
 /// Carries out delegations that stopped in this process before their agent migrated to a remote placement. It builds
@@ -259,6 +263,11 @@ impl AgentBackend for OnDemandBackend {
             build.worker(&self.spec, build.toolbox(&self.spec))
         };
         InProcessBackend(agent.into()).run(delegation, events, cancel).await
+    }
+
+    /// It has no tasks of its own.
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Ok(())
     }
 }
 

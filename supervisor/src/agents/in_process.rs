@@ -44,6 +44,11 @@ impl AgentBackend for InProcessBackend {
             }
         }
     }
+
+    /// It has no tasks of its own.
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// The start of a delegation.

@@ -175,7 +175,8 @@ async fn a_step_is_committed_once_the_parent_has_committed_it() {
     let (mut sink, mut receiver) = parent_sink();
     let mut state = RunState::new(AgentName::new("helper"));
     state.phase = Phase::Calls;
-    let batch = Batch { changes_state: true, events: vec![RunEvent::own(tool_started())] };
+    let batch =
+        Batch { changes_state: true, events: vec![RunEvent::own(tool_started())], ..Batch::default() };
     let mut commit = sink.commit(&state, batch);
     assert!(commit.as_mut().now_or_never().is_none());
     let DelegationEvent { update: DelegateUpdate::Checkpoint { frame, events }, committed: Some(committed) } =

@@ -231,6 +231,10 @@ impl AgentBackend for ProbedBackend {
         }
         end
     }
+
+    async fn cancel_task(&self, task: &str) -> Result<(), String> {
+        self.backend.cancel_task(task).await
+    }
 }
 
 #[cfg(test)]

@@ -153,6 +153,10 @@ impl AgentBackend for Failing {
         self.0.fetch_add(1, Ordering::Relaxed);
         DelegationEnd::failed("cut off")
     }
+
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 fn delegation() -> Delegation {

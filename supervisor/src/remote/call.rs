@@ -314,6 +314,9 @@ impl Call<'_> {
             Ok(Ok(canceled)) => {
                 tracing::debug!(agent = %name, task, state = %canceled.status.state, "stopped a remote task");
             }
+            Ok(Err(error)) if !error.is_transient() => {
+                tracing::debug!(agent = %name, task, category = error.category(), "a remote task has ended before");
+            }
             // The log omits the error, which may contain a credential.
             Ok(Err(error)) => {
                 let category = error.category();

@@ -116,6 +116,20 @@ impl AgentBackend for RemoteBackend {
         let _active = Active::new(&self.active);
         call::run(self, &delegation, &events, &cancel).await
     }
+
+    async fn cancel_task(&self, task: &str) -> Result<(), String> {
+        let canceled = async { self.client().await?.cancel(task).await };
+        let name = &self.target.name;
+        match tokio::time::timeout(SHORT_CALL, canceled).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) if error.is_transient() => Err(error.category().to_owned()),
+            Ok(Err(error)) => {
+                tracing::debug!(agent = %name, task, category = error.category(), "a remote task has ended before");
+                Ok(())
+            }
+            Err(_) => Err("it took too long".to_owned()),
+        }
+    }
 }
 
 /// Counts a delegation until it is dropped.

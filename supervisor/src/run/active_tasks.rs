@@ -1,7 +1,7 @@
 //! The tasks in memory: the leases of those under way, and the logs of those and of the newest others.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use caipe_a2a::server::{LogBudget, TaskLog};
@@ -25,6 +25,8 @@ pub(super) struct ActiveTasks {
 struct Tasks {
     logs: HashMap<String, Arc<TaskLog>>,
     running: HashMap<String, Handle>,
+    /// The logs of tasks that other processes run.
+    followed: HashMap<String, Weak<TaskLog>>,
     /// The closed logs with their sizes in bytes, oldest first.
     ended: VecDeque<(String, Arc<TaskLog>, usize)>,
     /// The sum of these sizes.
@@ -66,6 +68,23 @@ impl ActiveTasks {
     /// No tasks, whose logs may use `log_memory` bytes together.
     pub(super) fn new(log_memory: usize) -> Self {
         Self { tasks: Arc::default(), budget: LogBudget::new(log_memory) }
+    }
+
+    /// The log of a task that another process runs, while it is read.
+    pub(super) fn followed(&self, task: &str) -> Option<Arc<TaskLog>> {
+        self.lock().followed.get(task).and_then(Weak::upgrade).filter(|log| !log.is_closed())
+    }
+
+    /// Notes the log of a task that another process runs.
+    pub(super) fn follow(&self, task: &str, log: &Arc<TaskLog>) {
+        let mut tasks = self.lock();
+        tasks.followed.retain(|_, log| log.strong_count() > 0);
+        tasks.followed.insert(task.to_owned(), Arc::downgrade(log));
+    }
+
+    /// Forgets the log of a task that this process does not run any more.
+    pub(super) fn forget(&self, task: &str) {
+        self.lock().logs.remove(task);
     }
 
     /// Takes the lease of a task, or returns the handle of the current one.

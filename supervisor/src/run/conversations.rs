@@ -14,15 +14,6 @@ use tokio::sync::OwnedMutexGuard;
 pub(super) struct Conversations {
     store: Arc<dyn Store>,
     turns: Mutex<HashMap<String, Arc<tokio::sync::Mutex<()>>>>,
-    /// The senders of the messages that are being admitted, by context.
-    senders: Mutex<HashMap<String, Vec<Option<String>>>>,
-}
-
-/// The admission of a message to a context, until it is stored.
-pub(super) struct Admission {
-    context: String,
-    sender: Option<String>,
-    conversations: Arc<Conversations>,
 }
 
 /// A place in a conversation's queue. Once acquired, it is the right to run until it is dropped.
@@ -34,7 +25,7 @@ pub(super) struct Turn {
 
 impl Conversations {
     pub(super) fn new(store: Arc<dyn Store>) -> Arc<Self> {
-        Arc::new(Self { store, turns: Mutex::default(), senders: Mutex::default() })
+        Arc::new(Self { store, turns: Mutex::default() })
     }
 
     /// Takes a place in the queue at once. Places are called in the order of these calls.
@@ -45,19 +36,6 @@ impl Conversations {
         // The future has its place in the fair queue of the lock from its first poll on.
         let _ = (&mut place).now_or_never();
         Turn { place, context: context.to_owned(), owner: self.clone() }
-    }
-
-    /// Begins the admission of a message to a context; `None` if one of another sender is being admitted. A context without a
-    /// stored task has no owner yet, so two senders could claim it at once.
-    pub(super) fn admit(self: &Arc<Self>, context: &str, sender: Option<&str>) -> Option<Admission> {
-        let mut senders = self.senders.lock().unwrap_or_else(PoisonError::into_inner);
-        let admitted = senders.entry(context.to_owned()).or_default();
-        if sender.is_some() && admitted.iter().any(|other| other.as_deref() != sender) {
-            return None;
-        }
-        let sender = sender.map(str::to_owned);
-        admitted.push(sender.clone());
-        Some(Admission { context: context.to_owned(), sender, conversations: self.clone() })
     }
 
     /// The conversation as last saved, or a new one of `agent`, and what of it is stored.
@@ -80,19 +58,6 @@ impl Conversations {
 pub(super) fn end_lost_run(state: &mut RunState) {
     if matches!(state.phase, Phase::Model { .. } | Phase::Calls) {
         drop(decide(state, Input::Cancel));
-    }
-}
-
-impl Drop for Admission {
-    fn drop(&mut self) {
-        let mut senders = self.conversations.senders.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(admitted) = senders.get_mut(&self.context) else { return };
-        if let Some(at) = admitted.iter().position(|other| *other == self.sender) {
-            admitted.swap_remove(at);
-        }
-        if admitted.is_empty() {
-            senders.remove(&self.context);
-        }
     }
 }
 

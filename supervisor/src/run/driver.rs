@@ -7,8 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_engine::{CallId, Effect, Input, Phase, RunEvent, RunState, decide};
+use caipe_engine::{AgentName, CallId, Effect, Input, Phase, ResumePoint, RunEvent, RunState, decide};
 use futures::poll;
+use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::yield_now;
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -59,6 +60,19 @@ pub struct Batch {
     pub changes_state: bool,
     /// Events to show.
     pub events: Vec<RunEvent>,
+    /// Tasks of remote agents to cancel after the commit, also after a crash.
+    pub withdrawals: Vec<Withdrawal>,
+}
+
+/// A task of a remote agent to cancel.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Withdrawal {
+    pub call: CallId,
+    pub agent: AgentName,
+    /// The remote task.
+    pub task: String,
+    /// The remote conversation.
+    pub context: String,
 }
 
 /// One run of one agent.
@@ -182,6 +196,9 @@ impl<S: Sink> Driver<S> {
             for effect in decide(&mut self.state, input) {
                 match effect {
                     Effect::Emit(event) => batch.events.push(event),
+                    Effect::Withdraw { call, agent, from: ResumePoint::Remote { task, context, .. } } => {
+                        batch.withdrawals.push(Withdrawal { call, agent, task, context });
+                    }
                     other => effects.push(other),
                 }
             }
@@ -277,7 +294,8 @@ impl<S: Sink> Driver<S> {
         }
         if !self.stopping && self.stop.is_cancelled() {
             self.stopping = true;
-            self.effects.stop();
+            // The agents continue until the cancellation is committed.
+            self.effects.scope.cancel();
             queue.push_front(Input::Cancel.into());
         }
         queue.len() > before

@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use caipe_engine::{AgentName, CallId, Effect, Input, Resume, ResumePoint, RunState, ToolOutput};
+use caipe_engine::{AgentName, CallId, Effect, Input, Resume, RunState, ToolOutput};
 use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -40,9 +40,9 @@ impl EffectRunner {
                 self.delegate(call, &agent, prompt, resume);
             }
             Effect::Abort { calls } => self.abort(&calls),
-            Effect::Withdraw { call, agent, from } => self.withdraw(call, agent, from),
             Effect::Finish => self.stop(),
-            Effect::Emit(_) => {}
+            // Part of the commit.
+            Effect::Emit(_) | Effect::Withdraw { .. } => {}
         }
     }
 
@@ -84,17 +84,6 @@ impl EffectRunner {
                 token.cancel();
             }
         }
-    }
-
-    /// Cancels a remote task whose question was abandoned. Outlives the run, within the deadlines of the backend.
-    fn withdraw(&self, call: CallId, agent: AgentName, from: ResumePoint) {
-        let resume = Some(Resume { from: Some(from), answered: None });
-        let Some(lease) = self.agent.lease(&agent, resume.as_ref()) else { return };
-        let delegation = Delegation { call, agent, prompt: String::new(), resume, run: self.run.clone() };
-        let cancel = CancellationToken::new();
-        cancel.cancel();
-        let (events, _) = mpsc::channel(1);
-        tokio::spawn(async move { lease.backend.run(delegation, events, cancel).await }.in_current_span());
     }
 
     fn token_for(&mut self, call: &CallId) -> CancellationToken {

@@ -2,13 +2,14 @@
 //! text, which are shown first.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_a2a::event_id;
 use caipe_a2a::model::{Event, Message, Task};
 use caipe_a2a::server::{LogBudget, TaskLog};
 use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
-use caipe_store::{SavedConversation, Store, StoreError, TaskPhase, TaskRecord, TaskReply};
+use caipe_store::{Follower, SavedConversation, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
@@ -16,9 +17,14 @@ use tokio_util::sync::CancellationToken;
 
 use super::active_tasks::TaskLease;
 use super::driver::{Batch, Sink, SinkError};
+use super::leases::{HeldLease, Leases};
 use super::log_writer::{LogWriter, Writing};
+use super::outbox::{self, Outbox};
 use crate::binding::{self, Binding, Presentation, Request};
 use crate::delegation::RunInfo;
+
+/// How often a log that follows another process looks for readers.
+const UNREAD_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Events read from the store at a time.
 const PAGE: usize = 1024;
@@ -33,26 +39,32 @@ pub(super) struct TaskEventLog {
     saved: SavedConversation,
     /// The exclusive right to run the task; none if it is only read.
     lease: Option<TaskLease>,
+    /// Carries out what follows the commits of a run.
+    outbox: Option<Arc<Outbox>>,
+    /// The time of the last event or change. Later ones are not before it, also if the clock is set back.
+    latest: Timestamp,
 }
 
 impl TaskEventLog {
     /// The event log of a new task, whose record is in the store.
     pub(super) fn new(
-        store: Arc<dyn Store>,
+        leases: Arc<Leases>,
         record: TaskRecord,
         log: Arc<TaskLog>,
-        lease: Option<TaskLease>,
+        (lease, held): (TaskLease, HeldLease),
         presentation: &Presentation,
     ) -> Self {
-        let (writer, binding) = (LogWriter::of_new(store, &record), binding_of(&record, presentation));
-        Self { writer, record, log, binding, saved: SavedConversation::default(), lease }
+        let binding = binding_of(&record, presentation);
+        let writer = LogWriter::after(leases, &record, 0, Some(held));
+        let (saved, latest) = (SavedConversation::default(), record.updated);
+        Self { writer, record, log, binding, saved, lease: Some(lease), outbox: None, latest }
     }
 
     /// The event log of a stored task. Its wire log is rebuilt from its events.
     pub(super) async fn reopen(
-        store: Arc<dyn Store>,
+        leases: Arc<Leases>,
         record: TaskRecord,
-        lease: Option<TaskLease>,
+        lease: Option<(TaskLease, HeldLease)>,
         (presentation, budget): (&Presentation, &Arc<LogBudget>),
     ) -> Result<Self, StoreError> {
         let request = message_of(&record, &record.request)?;
@@ -63,9 +75,9 @@ impl TaskEventLog {
         }
         let mut replies = replies.into_iter().peekable();
         let mut binding = binding_of(&record, presentation);
-        let mut last = 0;
+        let (mut last, mut latest) = (0, record.updated);
         loop {
-            let page = store.events(&record.id, last, PAGE).await?;
+            let page = leases.store.events(&record.id, last, PAGE).await?;
             let end = page.is_empty();
             for logged in page {
                 while let Some((_, at, message)) = replies.next_if(|(after, ..)| *after < logged.seq) {
@@ -73,7 +85,7 @@ impl TaskEventLog {
                 }
                 let wire = binding.bind(logged.seq, &logged.event);
                 log.push_from(logged.at, [(event_id::first_of(logged.seq), wire)]);
-                last = logged.seq;
+                (last, latest) = (logged.seq, latest.max(logged.at));
             }
             if end {
                 break;
@@ -85,13 +97,69 @@ impl TaskEventLog {
         if record.phase == TaskPhase::Working {
             log.mark_working(record.updated);
         }
-        let writer = LogWriter::after(store, &record, last);
-        Ok(Self { writer, record, log, binding, saved: SavedConversation::default(), lease })
+        let (lease, held) = lease.unzip();
+        let writer = LogWriter::after(leases, &record, last, held);
+        Ok(Self {
+            writer,
+            record,
+            log,
+            binding,
+            saved: SavedConversation::default(),
+            lease,
+            outbox: None,
+            latest,
+        })
     }
 
-    /// The same, which shows its events in the log that clients already read.
+    /// The same, which shows its events in the log that clients already read, with those that this log does not have yet.
     pub(super) fn onto(self, log: Arc<TaskLog>) -> Self {
+        let mut missing = self.log.cursor(log.last_seq());
+        while let Some(event) = missing.ready() {
+            log.push_from(event.at(), [(event.seq(), vec![event.event().into_owned()])]);
+        }
         Self { log, ..self }
+    }
+
+    /// Shows the events that another process commits, until the run is over or nobody reads them.
+    pub(super) async fn follow(mut self, mut follower: Follower) {
+        loop {
+            let event = match tokio::time::timeout(UNREAD_INTERVAL, follower.next()).await {
+                Ok(Ok(Some(event))) => event,
+                Ok(Ok(None)) => break,
+                Ok(Err(error)) => {
+                    tracing::warn!(task = self.record.id, %error, "failed to follow a task; trying again");
+                    tokio::time::sleep(UNREAD_INTERVAL).await;
+                    continue;
+                }
+                Err(_) => {
+                    if Arc::strong_count(&self.log) == 1 {
+                        return;
+                    }
+                    continue;
+                }
+            };
+            if self.record.phase == TaskPhase::Submitted {
+                self.record.phase = TaskPhase::Working;
+                self.log.mark_working(event.at);
+            }
+            self.show(event.seq, event.at, &[event.event]);
+        }
+        self.log.close();
+    }
+
+    /// Reads the events after those that are shown.
+    pub(super) fn follower(&self) -> Follower {
+        self.writer.follower()
+    }
+
+    /// Cancelled once another process continues the task.
+    pub(super) fn lost(&self) -> CancellationToken {
+        self.writer.lost()
+    }
+
+    /// What follows the commits is carried out there.
+    pub(super) fn set_outbox(&mut self, outbox: Arc<Outbox>) {
+        self.outbox = Some(outbox);
     }
 
     /// Notes what of the conversation is stored.
@@ -111,7 +179,7 @@ impl TaskEventLog {
     pub(super) async fn record_reply(&mut self, message: &Message) -> Result<(), StoreError> {
         let reply = message.clone().within(&*self.record.id, &*self.record.context);
         let value = serde_json::to_value(&reply).map_err(|error| StoreError::Encode(error.to_string()))?;
-        let at = now();
+        let at = self.now();
         let mut record = self.record.clone();
         record.replies.push(TaskReply { after: self.writer.last_seq(), at, message: value });
         (record.phase, record.updated, record.status_message) = (TaskPhase::Working, at, None);
@@ -180,13 +248,14 @@ impl TaskEventLog {
         self.end(Outcome::Failed { reason: format!("Agent execution failed: {reason}") }).await
     }
 
-    /// Ends the task without a run, on the wire even if the store fails.
+    /// Ends the task without a run, on the wire even if the store fails, but not if another process continues the task.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), StoreError> {
         let event = RunEvent::own(EventKind::Finished { outcome });
         let committed = self.commit_events(Writing::default(), std::slice::from_ref(&event)).await;
-        if committed.is_err() {
+        if committed.as_ref().is_err_and(|error| !matches!(error, StoreError::LeaseLost { .. })) {
             self.lease = None;
-            self.show(self.writer.last_seq() + 1, now(), &[event]);
+            let at = self.now();
+            self.show(self.writer.last_seq() + 1, at, &[event]);
         }
         committed
     }
@@ -194,14 +263,15 @@ impl TaskEventLog {
     /// Writes the events with what else there is to write, then shows them.
     async fn commit_events(&mut self, writing: Writing<'_>, events: &[RunEvent]) -> Result<(), StoreError> {
         let phase = events.iter().fold(self.open_phase(), |phase, event| phase_after(event).unwrap_or(phase));
-        let (at, first) = (now(), self.writer.acquire().await?);
+        let (at, first) = (self.now(), self.writer.acquire().await?);
         let task = (phase != self.record.phase).then(|| TaskRecord {
             phase,
             updated: at,
             status_message: self.status_message(first, events),
             ..self.record.clone()
         });
-        self.writer.commit(Writing { task: task.clone(), events, at, ..writing }).await?;
+        let release = !phase.is_under_way();
+        self.writer.commit(Writing { task: task.clone(), events, at, release, ..writing }).await?;
         if let Some(task) = task {
             self.record = task;
             if self.record.phase == TaskPhase::Working {
@@ -214,6 +284,11 @@ impl TaskEventLog {
         }
         self.show(first, at, events);
         Ok(())
+    }
+
+    fn now(&mut self) -> Timestamp {
+        self.latest = now().max(self.latest);
+        self.latest
     }
 
     /// Shows events, of which the first has this number.
@@ -292,7 +367,7 @@ impl Sink for TaskEventLog {
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
         let failed = |error: StoreError| SinkError(error.to_string());
         if !batch.changes_state && batch.events.iter().all(RunEvent::is_transient) {
-            let at = now();
+            let at = self.now();
             if let Some(first) = self.writer.show(&batch.events, at) {
                 self.show(first, at, &batch.events);
                 return Ok(());
@@ -300,8 +375,15 @@ impl Sink for TaskEventLog {
         }
         let conversation =
             batch.changes_state.then(|| self.saved.change(state)).transpose().map_err(failed)?;
-        let writing = Writing { conversation, ..Writing::default() };
+        let now = self.now();
+        let entry = |withdrawal| outbox::entry(&self.record.id, withdrawal, now);
+        let entries: Vec<_> =
+            batch.withdrawals.iter().map(entry).collect::<Result<_, _>>().map_err(failed)?;
+        let writing = Writing { conversation, outbox: entries.clone(), ..Writing::default() };
         self.commit_events(writing, &batch.events).await.map_err(failed)?;
+        if let Some(outbox) = &self.outbox {
+            outbox.perform(entries);
+        }
         if batch.changes_state {
             self.saved.set(state);
         }

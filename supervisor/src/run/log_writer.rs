@@ -4,11 +4,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_engine::RunEvent;
-use caipe_store::{Commit, ConversationChange, EventChunk, Fence, Store, StoreError, TaskRecord};
+use caipe_store::{
+    Commit, ConversationChange, EventChunk, Fence, Follower, OutboxEntry, Store, StoreError, TaskRecord,
+};
 use jiff::Timestamp;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::AbortOnDropHandle;
 
+use super::leases::{HeldLease, LeaseState, Leases};
+use super::pauses::Pauses;
 use crate::metrics::metrics;
 
 /// How long a piece of text may be shown before it is stored. A crash loses the pieces of this time, and the turn is repeated.
@@ -22,16 +27,13 @@ const SAVE_GRID_MILLIS: i32 = 10;
 /// waits for a commit.
 const RESERVED: u64 = 1024;
 
-/// The first and the longest pause before a commit is repeated.
-const PAUSE: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(5));
-
 /// The writer of one task's log.
 pub(super) struct LogWriter {
-    store: Arc<dyn Store>,
+    leases: Arc<Leases>,
     context: String,
-    /// The lease and the place of the last commit. Its token counts once `acquired` is set.
+    /// The place of the last commit. Its token counts once there is a lease.
     fence: Fence,
-    acquired: bool,
+    lease: Option<HeldLease>,
     next_seq: u64,
     /// Events that are shown and not passed to the store yet.
     unsaved: Vec<RunEvent>,
@@ -49,20 +51,46 @@ pub(super) struct Writing<'a> {
     pub(super) events: &'a [RunEvent],
     /// When the events happened.
     pub(super) at: Timestamp,
+    /// What must follow the commit.
+    pub(super) outbox: Vec<OutboxEntry>,
+    /// Whether the run is over, so that another process may take the lease.
+    pub(super) release: bool,
 }
 
 impl LogWriter {
-    /// The writer of a task whose log is empty, and which this process owns.
-    pub(super) fn of_new(store: Arc<dyn Store>, record: &TaskRecord) -> Self {
-        Self { acquired: true, ..Self::after(store, record, 0) }
-    }
-
-    /// The writer of a task whose last stored event has the number `last`. Takes the lease with the first commit.
-    pub(super) fn after(store: Arc<dyn Store>, record: &TaskRecord, last: u64) -> Self {
+    /// The writer of a task whose last stored event has the number `last`. Without a lease, it takes one with the first
+    /// commit.
+    pub(super) fn after(
+        leases: Arc<Leases>,
+        record: &TaskRecord,
+        last: u64,
+        lease: Option<HeldLease>,
+    ) -> Self {
         let (unsaved, unsaved_since, saving) = (Vec::new(), None, None);
         let fence = Fence { task: record.id.clone(), ..Fence::default() };
         let (context, next_seq) = (record.context.clone(), last + 1);
-        Self { store, context, fence, acquired: false, next_seq, unsaved, unsaved_since, saving }
+        let mut writer =
+            Self { leases, context, fence, lease: None, next_seq, unsaved, unsaved_since, saving };
+        if let Some(lease) = lease {
+            writer.hold(lease);
+        }
+        writer
+    }
+
+    fn hold(&mut self, lease: HeldLease) {
+        (self.fence.token, self.fence.number, self.fence.reserved) = (lease.state.token, 0, lease.reserved);
+        self.next_seq = self.next_seq.max(lease.reserved + 1);
+        self.lease = Some(lease);
+    }
+
+    /// Cancelled once another process has the lease.
+    pub(super) fn lost(&self) -> CancellationToken {
+        self.lease.as_ref().map(|lease| lease.state.lost.clone()).unwrap_or_default()
+    }
+
+    /// Reads the events after the last one that was shown or stored.
+    pub(super) fn follower(&self) -> Follower {
+        Follower::new(self.leases.store.clone(), &*self.fence.task, self.last_seq())
     }
 
     /// The number of the last event that was shown or stored.
@@ -73,23 +101,26 @@ impl LogWriter {
     /// Takes the lease if this process does not have it yet, and tries again while the store is not available. Returns the
     /// number of the next event.
     pub(super) async fn acquire(&mut self) -> Result<u64, StoreError> {
-        let mut pauses = Pauses::default();
-        loop {
-            match self.try_acquire().await {
-                Err(error) if error.is_transient() => pauses.wait(&self.fence.task, &error).await,
-                acquired => return acquired,
-            }
-        }
+        self.held().await?;
+        Ok(self.next_seq)
     }
 
     async fn try_acquire(&mut self) -> Result<u64, StoreError> {
-        if !self.acquired {
-            let lease = self.store.acquire(&self.fence.task).await?;
-            (self.fence.token, self.fence.number, self.fence.reserved) = (lease.token, 0, lease.reserved);
-            self.next_seq = self.next_seq.max(lease.reserved + 1);
-            self.acquired = true;
+        if self.lease.is_none() {
+            let lease = self.leases.acquire(&self.fence.task, CancellationToken::new()).await?;
+            self.hold(lease);
         }
         Ok(self.next_seq)
+    }
+
+    async fn held(&mut self) -> Result<Arc<LeaseState>, StoreError> {
+        if let Some(lease) = &self.lease {
+            return Ok(lease.state.clone());
+        }
+        let lease = self.leases.acquire_patiently(&self.fence.task, CancellationToken::new()).await?;
+        let state = lease.state.clone();
+        self.hold(lease);
+        Ok(state)
     }
 
     /// Writes the unsaved events and these changes as one commit. Returns once they are durable.
@@ -97,23 +128,28 @@ impl LogWriter {
         if let Some(saving) = self.saving.take() {
             joined(saving).await?;
         }
-        let first = self.acquire().await?;
-        let commit = self.prepared(first, writing)?;
-        persist(&*self.store, commit).await
+        let (lease, release) = (self.held().await?, writing.release);
+        let commit = self.prepared(self.next_seq, writing)?;
+        persist(&*self.leases.store, &lease, commit).await?;
+        if release {
+            lease.set_released();
+            self.lease = None;
+        }
+        Ok(())
     }
 
     /// As [`LogWriter::commit`] for a writer without unsaved events, and once only: a client waits for the result.
     pub(super) async fn try_commit(&mut self, writing: Writing<'_>) -> Result<(), StoreError> {
         let first = self.try_acquire().await?;
         let commit = self.prepared(first, writing)?;
-        metrics().committed(self.store.commit(commit)).await
+        metrics().committed(self.leases.store.commit(commit)).await
     }
 
     /// Takes a number for each of the events, which may be shown at once. `None` if they must be committed first.
     pub(super) fn show(&mut self, events: &[RunEvent], at: Timestamp) -> Option<u64> {
         let first = self.next_seq;
         let last = first + events.len() as u64 - 1;
-        if !self.acquired || last > self.fence.reserved {
+        if last > self.fence.reserved || !self.lease.as_ref().is_some_and(|lease| lease.state.is_current()) {
             return None;
         }
         self.unsaved_since.get_or_insert_with(|| (Instant::now(), at));
@@ -137,7 +173,8 @@ impl LogWriter {
         if self.saving.as_ref().is_some_and(|saving| !saving.is_finished()) {
             return;
         }
-        let (store, at) = (self.store.clone(), Timestamp::default());
+        let Some(lease) = self.lease.as_ref().map(|lease| lease.state.clone()) else { return };
+        let (store, at) = (self.leases.store.clone(), Timestamp::default());
         let commit = self.prepared(self.next_seq, Writing { at, ..Writing::default() });
         let before = self.saving.take();
         let work = async move {
@@ -145,14 +182,14 @@ impl LogWriter {
             if let Some(before) = before {
                 joined(before).await?;
             }
-            persist(&*store, commit?).await
+            persist(&*store, &lease, commit?).await
         };
         self.saving = Some(AbortOnDropHandle::new(tokio::spawn(work)));
     }
 
     /// The next commit. Its first new event has the number `first`.
     fn prepared(&mut self, first: u64, writing: Writing<'_>) -> Result<Commit, StoreError> {
-        let Writing { task, conversation, events, at } = writing;
+        let Writing { task, conversation, events, at, outbox, release } = writing;
         let unsaved = std::mem::take(&mut self.unsaved);
         let since = self.unsaved_since.take().map_or(at, |(_, since)| since);
         let shown = EventChunk::of(first - unsaved.len() as u64, since, &unsaved)?;
@@ -162,9 +199,14 @@ impl LogWriter {
         if self.next_seq + RESERVED / 2 > self.fence.reserved {
             self.fence.reserved = self.next_seq + RESERVED;
         }
-        let (context, fence) = (self.context.clone(), Some(self.fence.clone()));
+        let mut fence = self.fence.clone();
+        if release && let Some(lease) = &self.lease {
+            // The commit that ends the run is the one that acts on them.
+            (fence.release, fence.handled) = (true, lease.state.controls());
+        }
+        let (context, fence) = (self.context.clone(), Some(fence));
         let events = shown.into_iter().chain(new).collect();
-        Ok(Commit { context, task, conversation, events, fence })
+        Ok(Commit { context, task, conversation, events, outbox, fence, create: None })
     }
 }
 
@@ -175,34 +217,26 @@ async fn joined(saving: AbortOnDropHandle<Result<(), StoreError>>) -> Result<(),
     })
 }
 
-/// Writes a commit, and again while the store is not available: the run waits meanwhile.
-async fn persist(store: &dyn Store, commit: Commit) -> Result<(), StoreError> {
+/// Writes a commit, and again while the store is not available: the run waits meanwhile. Past the local deadline of the lease
+/// it renews the lease first, which fails if another process has it.
+async fn persist(store: &dyn Store, lease: &LeaseState, commit: Commit) -> Result<(), StoreError> {
     let mut pauses = Pauses::default();
     loop {
-        match metrics().committed(store.commit(commit.clone())).await {
+        let renewed = if lease.is_current() { Ok(()) } else { lease.renew(store).await };
+        let written = match renewed {
+            Ok(()) => metrics().committed(store.commit(commit.clone())).await,
+            Err(error) => Err(error),
+        };
+        match written {
+            Err(error @ StoreError::LeaseLost { .. }) => {
+                lease.lose();
+                return Err(error);
+            }
             Err(error) if error.is_transient() => {
                 let task = commit.fence.as_ref().map_or("", |fence| fence.task.as_str());
                 pauses.wait(task, &error).await;
             }
             written => return written,
         }
-    }
-}
-
-/// The pauses between the attempts of one write.
-#[derive(Debug)]
-struct Pauses(Duration);
-
-impl Default for Pauses {
-    fn default() -> Self {
-        Self(PAUSE.0)
-    }
-}
-
-impl Pauses {
-    async fn wait(&mut self, task: &str, error: &StoreError) {
-        tracing::error!(task, %error, retry_in = ?self.0, "a run waits because it cannot be saved");
-        sleep(self.0).await;
-        self.0 = PAUSE.1.min(self.0 * 2);
     }
 }

@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use caipe_a2a::model::Message;
 use caipe_a2a::server::TaskLog;
-use caipe_store::{Commit, MAX_ID_BYTES, TaskFilter, TaskPhase, TaskRecord};
+use caipe_store::{Commit, MAX_ID_BYTES, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use serde_json::Value;
+use tokio::time::Instant;
 use uuid::Uuid;
 
 use super::active_tasks::Handle;
@@ -48,8 +49,6 @@ impl Runs {
             self.admit_participant(caller, &task).await?;
             return self.continue_task(&task, message, request).await;
         }
-        let admit = |context: &String| self.conversations.admit(context, owner).ok_or_else(foreign_context);
-        let _admission = message.context_id.as_ref().map(admit).transpose()?;
         let mut id = task_id(owner, &message);
         if let Some(known) = &id
             && let Some(started) = self.store.task(known).await?
@@ -132,13 +131,25 @@ impl Runs {
             Err(other) => return self.started_concurrently(&other, &record.id, &message, &request).await,
         };
         let recorded = lease.recorded();
-        let commit =
-            Commit { context: record.context.clone(), task: Some(record.clone()), ..Commit::default() };
-        metrics().committed(self.store.commit(commit)).await?;
+        let (create, before) = (Some(self.leases.term.clone()), Instant::now());
+        let (context, task) = (record.context.clone(), Some(record.clone()));
+        match metrics()
+            .committed(self.store.commit(Commit { context, task, create, ..Commit::default() }))
+            .await
+        {
+            // Another process has received the same message.
+            Err(StoreError::Exists { .. }) => {
+                return self.started_elsewhere(&record.id, &message, &request).await;
+            }
+            // Another caller has begun a conversation of this name at the same time.
+            Err(StoreError::ForeignConversation { .. }) => return Err(foreign_context()),
+            created => created?,
+        }
+        let held = self.leases.of_new(&record.id, before, lease.stop());
         let log = Arc::new(wire_log(binding::opening(&record, message), &self.active_tasks.budget));
         let turn = self.conversations.queue(&record.context);
         let event_log =
-            TaskEventLog::new(self.store.clone(), record, log.clone(), Some(lease), &self.presentation);
+            TaskEventLog::new(self.leases.clone(), record, log.clone(), (lease, held), &self.presentation);
         self.spawn(
             event_log,
             turn,
@@ -157,6 +168,16 @@ impl Runs {
         request: &Request,
     ) -> Result<Arc<TaskLog>, RunError> {
         other.until_recorded().await;
+        self.started_elsewhere(id, message, request).await
+    }
+
+    /// The log of a task that a copy of the message has started.
+    async fn started_elsewhere(
+        &self,
+        id: &str,
+        message: &Message,
+        request: &Request,
+    ) -> Result<Arc<TaskLog>, RunError> {
         match self.store.task(id).await? {
             Some(started) if is_same(&started.request, &message.message_id, request) => self.log(id).await,
             _ => Err(RunError::Busy),
@@ -192,7 +213,16 @@ impl Runs {
             }
         };
         let recorded = lease.recorded();
-        let (mut event_log, turn) = self.take_over(id, &record.context, lease).await?;
+        let (mut event_log, turn) = match self.take_over(id, &record.context, lease).await {
+            // Another process has received a message to the task.
+            Err(RunError::Store(StoreError::LeaseTaken { .. })) => {
+                if has_received(&self.record(id).await?, &message, &request) {
+                    return self.follow(id).await;
+                }
+                return Err(not_open(TaskPhase::Working));
+            }
+            taken => taken?,
+        };
         if has_received(event_log.record(), &message, &request) {
             drop(event_log);
             return self.follow(id).await;

@@ -34,6 +34,7 @@ impl Runs {
     /// # Errors
     /// When the store cannot be read.
     pub async fn recover(self: &Arc<Self>) -> Result<usize, RunError> {
+        self.outbox.recover().await?;
         let phases = vec![TaskPhase::Submitted, TaskPhase::Working];
         let mut records = self.store.tasks(&TaskFilter { phases, ..TaskFilter::default() }).await?;
         records.sort_by(|a, b| (a.created, &a.id).cmp(&(b.created, &b.id)));
@@ -60,19 +61,30 @@ impl Runs {
     async fn resume(self: &Arc<Self>, claimed: ClaimedTask) {
         let record = claimed.record.clone();
         tracing::info!(task = record.id, "continuing an interrupted task");
-        if let Err(error) = self.resume_task(claimed).await {
-            tracing::error!(task = record.id, %error, "failed to continue an interrupted task");
-            if let Err(error) = self.give_up(record).await {
-                tracing::error!(%error, "failed to record that a task has failed");
+        let error = match self.resume_task(claimed).await {
+            Ok(()) => return,
+            Err(RunError::Store(error @ StoreError::LeaseTaken { .. })) => {
+                return tracing::info!(%error, "another process continues an interrupted task");
             }
+            Err(error) => error,
+        };
+        tracing::error!(task = record.id, %error, "failed to continue an interrupted task");
+        if let Err(error) = self.give_up(record).await {
+            tracing::error!(%error, "failed to record that a task has failed");
         }
     }
 
     async fn resume_task(self: &Arc<Self>, claimed: ClaimedTask) -> Result<(), RunError> {
         let ClaimedTask { record, lease, turn } = claimed;
-        let begin = begin(&record)?;
         let recorded = lease.recorded();
-        let mut event_log = self.reopen(record, Some(lease)).await?;
+        let held = self.leases.acquire_patiently(&record.id, lease.stop()).await?;
+        // As it is now: another process may have continued it.
+        let record = self.record(&record.id).await?;
+        if !record.phase.is_under_way() {
+            return Ok(());
+        }
+        let begin = begin(&record)?;
+        let mut event_log = self.reopen(record, Some((lease, held))).await?;
         let recoveries = event_log.record().recoveries;
         if recoveries >= MOST_RECOVERIES {
             let reason = format!("the process crashed {recoveries} times while it worked on this task");

@@ -7,7 +7,7 @@ use std::time::Duration;
 use caipe_a2a::model::{Task, TaskState};
 use caipe_a2a::server::{Pushes, TaskLog};
 use caipe_engine::{Outcome, Phase, RunState};
-use caipe_store::{Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
+use caipe_store::{LeaseTerm, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,10 +17,13 @@ use tracing::Instrument as _;
 use super::active_tasks::{ActiveTasks, TaskLease};
 use super::approvers::Authority;
 use super::asking_agents::AskingAgents;
+use super::control::ControlRequest;
 use super::conversations::{Conversations, Turn, end_lost_run};
 use super::driver::Driver;
 use super::error::RunError;
 use super::event_log::TaskEventLog;
+use super::leases::{HeldLease, Leases};
+use super::outbox::Outbox;
 use super::start::{RunStart, RunTrigger};
 use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Presentation};
@@ -40,6 +43,8 @@ pub struct Runs {
     pub(super) supervisor: CurrentSupervisor,
     pub(super) presentation: Presentation,
     pub(super) store: Arc<dyn Store>,
+    pub(super) leases: Arc<Leases>,
+    pub(super) outbox: Arc<Outbox>,
     pub(super) conversations: Arc<Conversations>,
     pub(super) asking_agents: AskingAgents,
     pub(super) active_tasks: ActiveTasks,
@@ -63,15 +68,30 @@ impl Runs {
         time_limit: Duration,
         log_memory: usize,
     ) -> Arc<Self> {
+        Self::with_term(supervisor, presentation, (store, None), time_limit, log_memory)
+    }
+
+    /// The same for one of several processes that share a store, with the term of its leases.
+    pub fn with_term(
+        supervisor: impl Into<CurrentSupervisor>,
+        presentation: Presentation,
+        (store, term): (Arc<dyn Store>, Option<LeaseTerm>),
+        time_limit: Duration,
+        log_memory: usize,
+    ) -> Arc<Self> {
+        let leases = Leases::new(store.clone(), term);
         let conversations = Conversations::new(store.clone());
         let (active_tasks, tracker, requests) =
             (ActiveTasks::new(log_memory), TaskTracker::new(), TaskTracker::new());
         let pushes = OnceLock::new();
         let supervisor = supervisor.into();
+        let outbox = Outbox::new(store.clone(), supervisor.clone());
         Arc::new(Self {
             supervisor,
             presentation,
             store,
+            leases,
+            outbox,
             conversations,
             asking_agents: AskingAgents::default(),
             active_tasks,
@@ -94,7 +114,7 @@ impl Runs {
         drop(self.pushes.set(pushes));
     }
 
-    /// The log of a task, read from the store if it is not in memory. If the task waits, the log is closed: a
+    /// The log of a task, read from the store if it is not in memory. If another process runs the task, the log follows it. If the task waits, the log is closed: a
     /// subscriber gets the task and the end of the stream. The answer continues in a new log.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
         if let Some(log) = self.active_tasks.log(id) {
@@ -110,13 +130,34 @@ impl Runs {
                 return Ok(log);
             }
         }
-        let log = self.reopen(record, None).await?.log();
+        if let Some(log) = self.active_tasks.followed(id) {
+            return Ok(log);
+        }
+        let is_under_way = record.phase.is_under_way();
+        let reader = self.reopen(record, None).await?;
         // A message may have continued the task meanwhile.
         if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
         }
-        log.close();
+        let log = reader.log();
+        if is_under_way {
+            self.active_tasks.follow(id, &log);
+            self.follow_store(reader);
+        } else {
+            log.close();
+        }
         Ok(log)
+    }
+
+    /// Shows what another process commits.
+    fn follow_store(&self, reader: TaskEventLog) {
+        let (halt, follower, log) = (self.halt.clone(), reader.follower(), Arc::downgrade(&reader.log()));
+        tokio::spawn(async move {
+            tokio::select! {
+                () = reader.follow(follower) => {}
+                () = halt.cancelled() => drop(log.upgrade().map(|log| log.close())),
+            }
+        });
     }
 
     /// The page of tasks that match, and the number of all that match.
@@ -146,8 +187,11 @@ impl Runs {
         let mut turn = self.conversations.queue(context);
         let busy = |_| RunError::NotOpen { task: id.to_owned(), phase: TaskPhase::Working };
         tokio::time::timeout(TURN_DEADLINE, turn.acquired()).await.map_err(busy)?;
+        self.record(id).await?;
+        // Before the record is read, because another process may change it until then.
+        let held = self.leases.acquire(id, lease.stop()).await?;
         let record = self.record(id).await?;
-        Ok((self.reopen(record, Some(lease)).await?, turn))
+        Ok((self.reopen(record, Some((lease, held))).await?, turn))
     }
 
     /// Cancels a task and returns its last state.
@@ -173,17 +217,28 @@ impl Runs {
                     handle.stop.cancel();
                     drop(tokio::time::timeout(CANCEL_DEADLINE, handle.over.cancelled()).await);
                 }
-                Ok(lease) => {
-                    let (event_log, turn) = self.take_over(id, &record.context, lease).await?;
-                    if !event_log.phase().is_terminal() {
+                Ok(lease) => match self.take_over(id, &record.context, lease).await {
+                    Ok((event_log, turn)) if !event_log.phase().is_terminal() => {
                         self.spawn(event_log, turn, RunTrigger::Cancel);
                     }
-                }
+                    Ok(_) => {}
+                    Err(RunError::Store(StoreError::LeaseTaken { .. })) => self.ask_owner(id).await?,
+                    Err(error) => return Err(error),
+                },
             }
         }
         let log = self.log(id).await?;
         drop(tokio::time::timeout(CANCEL_DEADLINE, drained(&log)).await);
         Ok(log.snapshot())
+    }
+
+    /// Asks the process that runs the task to cancel it.
+    async fn ask_owner(&self, id: &str) -> Result<(), RunError> {
+        match self.store.send_control(id, ControlRequest::Cancel.message()?).await {
+            // It was asked often enough.
+            Err(StoreError::MailboxFull { .. }) => Ok(()),
+            sent => Ok(sent?),
+        }
     }
 
     /// Admits a request that may start a run; `None` once the process stops. [`Runs::drain`] waits until the token is
@@ -212,6 +267,10 @@ impl Runs {
             self.tracker.wait().await;
             self.forgive_recoveries().await;
         }
+        // Ends the logs that follow other processes.
+        self.halt.cancel();
+        self.outbox.close().await;
+        self.leases.released().await;
     }
 
     /// The bytes that the logs of tasks use.
@@ -224,19 +283,42 @@ impl Runs {
         self.tracker.len()
     }
 
-    pub(super) fn spawn(self: &Arc<Self>, event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
+    pub(super) fn spawn(self: &Arc<Self>, mut event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
         let (runs, log) = (self.clone(), event_log.log());
-        let task = event_log.task().to_owned();
+        event_log.set_outbox(self.outbox.clone());
+        let (task, lost) = (event_log.task().to_owned(), event_log.lost());
         self.show(&task, &log);
         self.tracker.spawn(async move {
             let carried = AssertUnwindSafe(runs.carry(event_log, turn, begin)).catch_unwind();
             tokio::select! {
                 carried = carried => runs.note_end(&task, &log, carried).await,
+                () = lost.cancelled() => {}
                 () = runs.halt.cancelled() => {}
+            }
+            if lost.is_cancelled() && runs.follow_owner(&task, &log).await {
+                return;
             }
             log.close();
             runs.active_tasks.retire(&task);
         });
+    }
+
+    /// Passes the readers of a run on to the process that continues it. Returns whether its log can be read.
+    async fn follow_owner(&self, task: &str, log: &Arc<TaskLog>) -> bool {
+        tracing::warn!(task, "another process continues the task");
+        let reopened = async { Ok::<_, RunError>(self.reopen(self.record(task).await?, None).await?) };
+        self.active_tasks.forget(task);
+        match reopened.await {
+            Ok(reader) => {
+                self.active_tasks.follow(task, log);
+                self.follow_store(reader.onto(log.clone()));
+                true
+            }
+            Err(error) => {
+                tracing::error!(task, %error, "failed to follow a task that another process continues");
+                false
+            }
+        }
     }
 
     /// Reports a run that could not be saved, and fails the task of one that panicked.
@@ -247,6 +329,8 @@ impl Runs {
         carried: std::thread::Result<Result<(), StoreError>>,
     ) {
         let ended = match carried {
+            // Its readers follow the other process.
+            Ok(Err(StoreError::LeaseLost { .. })) => return,
             Ok(carried) => carried.map_err(RunError::from),
             Err(_) => self.fail_panicked(task, log).await,
         };
@@ -360,10 +444,10 @@ impl Runs {
     pub(super) async fn reopen(
         &self,
         record: TaskRecord,
-        lease: Option<TaskLease>,
+        lease: Option<(TaskLease, HeldLease)>,
     ) -> Result<TaskEventLog, StoreError> {
         let wire = (&self.presentation, &self.active_tasks.budget);
-        TaskEventLog::reopen(self.store.clone(), record, lease, wire).await
+        TaskEventLog::reopen(self.leases.clone(), record, lease, wire).await
     }
 
     pub(super) async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {

@@ -1,14 +1,17 @@
 //! The trait that every backend implements.
 
 use std::fmt;
+use std::time::Duration;
 
 use async_trait::async_trait;
 
+use crate::control::{Control, ControlMessage};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::LoggedEvent;
+use crate::notifier::{Changes, Topic};
 use crate::push::PushRecord;
-use crate::types::{Commit, Lease, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 
 /// Stores conversations, tasks and event logs.
 ///
@@ -27,8 +30,35 @@ pub trait Store: Send + Sync + fmt::Debug {
     async fn commit(&self, commit: Commit) -> Result<(), StoreError>;
 
     /// Takes the exclusive right to write the log of a task: from now on, commits with the token of an earlier owner are
-    /// refused. Fails if the task has no record.
-    async fn acquire(&self, task: &str) -> Result<Lease, StoreError>;
+    /// refused. Fails if the task has no record, and with [`StoreError::LeaseTaken`] while the term of another owner lasts. An
+    /// owner takes its own lease back at once.
+    async fn acquire(&self, task: &str, term: &LeaseTerm) -> Result<Lease, StoreError>;
+
+    /// Extends a lease: its term ends `ttl` from now. Also extends one whose term has ended if no other owner has taken it.
+    /// Fails with [`StoreError::LeaseLost`] if it was released, or if the token is not the newest.
+    async fn renew(&self, task: &str, token: u64, ttl: Duration) -> Result<(), StoreError>;
+
+    /// Ends a lease, so that another owner need not wait for the end of its term. Does nothing if the token is not the newest.
+    async fn release(&self, task: &str, token: u64) -> Result<(), StoreError>;
+
+    /// Sends a message to the owner of a task. Returns once it is durable. Does nothing if the task has received a message with
+    /// this id; a backend remembers the ids of at least the last [`MAX_CONTROLS`](crate::MAX_CONTROLS) messages.
+    ///
+    /// Fails if the task has no record, if the body is larger than [`MAX_CONTROL_BYTES`](crate::MAX_CONTROL_BYTES), and with
+    /// [`StoreError::MailboxFull`] if as many messages wait as may.
+    async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError>;
+
+    /// The messages to the owner of a task that are not handled and have a number above `after`, in order.
+    async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError>;
+
+    /// What must still be done after commits, of all tasks, by task and id.
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError>;
+
+    /// Removes an entry of the outbox that is done, or is not tried again. Does nothing if it was removed.
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError>;
+
+    /// The changes of a task from now on, made by any process. See [`Follower`](crate::Follower), which reads the events.
+    async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError>;
 
     /// A conversation as last committed.
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError>;

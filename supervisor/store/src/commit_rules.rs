@@ -2,10 +2,13 @@
 
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
-use crate::types::Commit;
+use crate::types::{Commit, TaskRecord};
 
 /// Most bytes of the id of a conversation or a task. Clients choose these.
 pub const MAX_ID_BYTES: usize = 1024;
+
+/// Most bytes of the body of an entry of the outbox.
+pub const MAX_OUTBOX_BYTES: usize = 16 << 10;
 
 /// What is stored about the log of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,12 +30,18 @@ pub(crate) enum Refusal {
     OutOfSequence { task: String, last: u64, found: u64 },
     #[error("another process continues task {task:?}")]
     LeaseLost { task: String },
+    #[error("task {task:?} exists")]
+    Exists { task: String },
+    #[error("conversation {context:?} belongs to another principal")]
+    Foreign { context: String },
 }
 
 impl Refusal {
     pub(crate) fn by(self, backend: &'static str) -> StoreError {
         match self {
             Self::LeaseLost { task } => StoreError::LeaseLost { task },
+            Self::Exists { task } => StoreError::Exists { task },
+            Self::Foreign { context } => StoreError::ForeignConversation { context },
             refusal => StoreError::Refused { backend, reason: refusal.to_string() },
         }
     }
@@ -46,6 +55,17 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     if let Some(record) = &commit.task {
         check_id("task", &record.id)?;
         check_id("conversation", &record.context)?;
+    }
+    for entry in &commit.outbox {
+        check_id("outbox entry", &entry.id)?;
+        let bytes = entry.body.len();
+        if bytes > MAX_OUTBOX_BYTES {
+            let what = format!("the outbox entry {:?} of task {:?}", entry.id, entry.task);
+            return Err(StoreError::TooLarge { what, bytes, limit: MAX_OUTBOX_BYTES });
+        }
+        if commit.fence.as_ref().is_none_or(|fence| fence.task != entry.task) {
+            return Err(StoreError::Encode("an outbox entry needs the lease of its task".to_owned()));
+        }
     }
     if let Some(fence) = &commit.fence {
         check_id("task", &fence.task)?;
@@ -76,6 +96,27 @@ pub(crate) fn admit(commit: &Commit, position: Option<LogPosition>) -> Result<bo
         last = *end;
     }
     Ok(true)
+}
+
+/// The owner of a conversation: the principal of its first task, if it has one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Owner(pub(crate) Option<String>);
+
+/// Whether a commit may create the task. `owner` is `None` if there is no such conversation.
+pub(crate) fn admit_new(record: &TaskRecord, is_known: bool, owner: Option<&Owner>) -> Result<(), Refusal> {
+    if is_known {
+        return Err(Refusal::Exists { task: record.id.clone() });
+    }
+    if record.owner.is_some() && owner.is_some_and(|owner| owner.0 != record.owner) {
+        return Err(Refusal::Foreign { context: record.context.clone() });
+    }
+    Ok(())
+}
+
+/// The task that a commit changes.
+pub(crate) fn changed_task(commit: &Commit) -> Option<&str> {
+    let of_fence = commit.fence.as_ref().map(|fence| &fence.task);
+    of_fence.or_else(|| commit.task.as_ref().map(|record| &record.id)).map(String::as_str)
 }
 
 pub(crate) fn check_id(of: &'static str, id: &str) -> Result<(), StoreError> {

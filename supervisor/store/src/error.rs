@@ -1,5 +1,7 @@
 //! The errors of a [`Store`](crate::Store).
 
+use jiff::Timestamp;
+
 /// A failure of a backend.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum StoreError {
@@ -17,6 +19,20 @@ pub enum StoreError {
     /// A write contradicts the stored data.
     #[error("failed to commit to the {backend} store: {reason}")]
     Refused { backend: &'static str, reason: String },
+    /// Another process has the lease of the task.
+    #[error("failed to take over task {task:?}: {owner} has its lease until {until}")]
+    LeaseTaken { task: String, owner: String, until: Timestamp },
+    /// The task that a commit creates exists.
+    #[error("failed to commit: task {task:?} exists")]
+    Exists { task: String },
+    /// The conversation of a new task belongs to another principal.
+    #[error("failed to commit: conversation {context:?} belongs to another principal")]
+    ForeignConversation { context: String },
+    /// Too many control messages wait for the owner of a task.
+    #[error(
+        "failed to send a control message to task {task:?}: too many wait for its owner; try again later"
+    )]
+    MailboxFull { task: String },
     /// Another process continues the task.
     #[error("failed to commit: another process continues task {task:?}")]
     LeaseLost { task: String },
@@ -43,6 +59,10 @@ impl StoreError {
             Self::Unavailable { .. } | Self::InUse { .. } => "unavailable",
             Self::Failed { .. } => "failed",
             Self::Refused { .. } => "refused",
+            Self::LeaseTaken { .. } => "lease_taken",
+            Self::Exists { .. } => "exists",
+            Self::ForeignConversation { .. } => "foreign_conversation",
+            Self::MailboxFull { .. } => "mailbox_full",
             Self::LeaseLost { .. } => "lease_lost",
             Self::TooLarge { .. } => "too_large",
             Self::Encode(_) => "encode",

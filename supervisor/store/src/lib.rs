@@ -9,11 +9,15 @@ extern crate self as caipe_store;
 
 mod backend;
 mod commit_rules;
+mod control;
 mod conversation;
 mod error;
 mod event_chunk;
+mod follower;
 mod json;
+mod lease;
 mod memory;
+mod notifier;
 mod push;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
@@ -22,14 +26,18 @@ mod sqlite;
 mod types;
 
 pub use backend::Store;
-pub use commit_rules::MAX_ID_BYTES;
+pub use commit_rules::{MAX_ID_BYTES, MAX_OUTBOX_BYTES};
+pub use control::{Control, ControlMessage, MAX_CONTROL_BYTES, MAX_CONTROLS};
 pub use conversation::{ConversationChange, ListChange, SavedConversation, StoredConversation};
 pub use error::StoreError;
 pub use event_chunk::{EventChunk, LoggedEvent};
+pub use follower::Follower;
 pub use json::MAX_VALUE_BYTES;
 pub use memory::MemoryStore;
+pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use sqlite::SqliteStore;
 pub use types::{
-    Commit, Fence, Lease, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace, TaskRecord, TaskReply,
+    Commit, Fence, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace,
+    TaskRecord, TaskReply,
 };

@@ -1,34 +1,49 @@
 //! A store in memory: for tests, and for data that may be lost with the process.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
 
 use crate::backend::Store;
-use crate::commit_rules::{LogPosition, Refusal, admit, check};
+use crate::commit_rules::{LogPosition, Owner, Refusal, admit, admit_new, changed_task, check};
+use crate::control::{Control, ControlMessage, MAX_CONTROLS};
 use crate::conversation::{ConversationChange, ListChange, StoredConversation};
 use crate::error::StoreError;
 use crate::event_chunk::{self, EventChunk, LoggedEvent};
+use crate::lease::LeaseTable;
+use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, Lease, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 
 /// A store in memory. It loses its data when the process ends.
 #[derive(Default)]
 pub struct MemoryStore {
     data: Mutex<StoredData>,
+    leases: LeaseTable,
+    events: Arc<Notifier>,
+    controls: Arc<Notifier>,
 }
 
 #[derive(Default)]
 struct StoredData {
     conversations: HashMap<String, Conversation>,
     tasks: HashMap<String, Task>,
+    owners: HashMap<String, Owner>,
 }
 
 struct Conversation {
     touched: Timestamp,
     stored: StoredConversation,
+}
+
+#[derive(Default)]
+struct Mailbox {
+    /// The waiting messages, and the last of the handled ones, whose ids are remembered.
+    messages: VecDeque<Control>,
+    handled: u64,
 }
 
 struct Task {
@@ -38,6 +53,8 @@ struct Task {
     // Shared, so that readers parse them outside the lock.
     log: Vec<Arc<EventChunk>>,
     pushes: BTreeMap<String, PushRecord>,
+    outbox: BTreeMap<String, OutboxEntry>,
+    mailbox: Mailbox,
 }
 
 impl MemoryStore {
@@ -65,15 +82,74 @@ impl Store for MemoryStore {
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         check(&commit)?;
-        self.data().apply(commit, Timestamp::now()).map_err(|refusal| refusal.by("memory"))
+        let changed = changed_task(&commit).map(str::to_owned);
+        self.leases
+            .commit(commit, async |commit| {
+                self.data().apply(commit, Timestamp::now()).map_err(|refusal| refusal.by("memory"))
+            })
+            .await?;
+        if let Some(task) = changed {
+            self.events.notify(&task);
+        }
+        Ok(())
     }
 
-    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
-        let mut data = self.data();
+    async fn acquire(&self, task: &str, term: &LeaseTerm) -> Result<Lease, StoreError> {
+        self.leases
+            .acquire(task, term, async || {
+                let mut data = self.data();
+                let unknown = || Refusal::UnknownTask(task.to_owned()).by("memory");
+                let Task { position, reserved, mailbox, .. } =
+                    data.tasks.get_mut(task).ok_or_else(unknown)?;
+                (position.token, position.number) = (position.token + 1, 0);
+                let has_controls = mailbox.waiting(0).next().is_some();
+                Ok(Lease { token: position.token, reserved: *reserved, has_controls })
+            })
+            .await
+    }
+
+    async fn renew(&self, task: &str, token: u64, ttl: Duration) -> Result<(), StoreError> {
+        self.leases.renew(task, token, ttl)
+    }
+
+    async fn release(&self, task: &str, token: u64) -> Result<(), StoreError> {
+        self.leases.release(task, token);
+        Ok(())
+    }
+
+    async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
+        message.check(task)?;
         let unknown = || Refusal::UnknownTask(task.to_owned()).by("memory");
-        let Task { position, reserved, .. } = data.tasks.get_mut(task).ok_or_else(unknown)?;
-        (position.token, position.number) = (position.token + 1, 0);
-        Ok(Lease { token: position.token, reserved: *reserved })
+        self.data().tasks.get_mut(task).ok_or_else(unknown)?.mailbox.put(task, message)?;
+        self.controls.notify(task);
+        Ok(())
+    }
+
+    async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError> {
+        let data = self.data();
+        let waiting = |task: &Task| task.mailbox.waiting(after).cloned().collect();
+        Ok(data.tasks.get(task).map(waiting).unwrap_or_default())
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        let mut entries: Vec<_> =
+            self.data().tasks.values().flat_map(|task| task.outbox.values()).cloned().collect();
+        entries.sort_unstable_by(|a, b| (&a.task, &a.id).cmp(&(&b.task, &b.id)));
+        Ok(entries)
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        if let Some(task) = self.data().tasks.get_mut(task) {
+            task.outbox.remove(id);
+        }
+        Ok(())
+    }
+
+    async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
+        Ok(match topic {
+            Topic::Events => self.events.watch(task),
+            Topic::Controls => self.controls.watch(task),
+        })
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
@@ -143,6 +219,31 @@ impl Store for MemoryStore {
     }
 }
 
+impl Mailbox {
+    fn waiting(&self, after: u64) -> impl Iterator<Item = &Control> {
+        let after = after.max(self.handled);
+        self.messages.iter().filter(move |control| control.number > after)
+    }
+
+    fn put(&mut self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
+        if self.messages.iter().any(|known| known.message.id == message.id) {
+            return Ok(());
+        }
+        if self.waiting(0).count() >= MAX_CONTROLS {
+            return Err(StoreError::MailboxFull { task: task.to_owned() });
+        }
+        let number = self.messages.back().map_or(self.handled, |last| last.number) + 1;
+        self.messages.push_back(Control { number, message });
+        Ok(())
+    }
+
+    fn handle(&mut self, handled: u64) {
+        self.handled = self.handled.max(handled);
+        let forgotten = self.handled.saturating_sub(MAX_CONTROLS as u64);
+        self.messages.retain(|control| control.number > forgotten);
+    }
+}
+
 impl StoredData {
     /// The tasks of a filter, without its place and its limit.
     fn matching(&self, filter: &TaskFilter) -> impl Iterator<Item = &TaskRecord> {
@@ -150,6 +251,10 @@ impl StoredData {
     }
 
     fn apply(&mut self, commit: Commit, at: Timestamp) -> Result<(), Refusal> {
+        if let (Some(_), Some(record)) = (&commit.create, &commit.task) {
+            let (is_known, owner) = (self.tasks.contains_key(&record.id), self.owners.get(&record.context));
+            admit_new(record, is_known, owner)?;
+        }
         let position = commit.fence.as_ref().and_then(|fence| self.tasks.get(&fence.task));
         if !admit(&commit, position.map(|task| task.position))? {
             return Ok(());
@@ -165,6 +270,8 @@ impl StoredData {
         {
             task.position.number = fence.number;
             task.reserved = task.reserved.max(fence.reserved);
+            task.mailbox.handle(fence.handled);
+            task.outbox.extend(commit.outbox.into_iter().map(|entry| (entry.id.clone(), entry)));
             task.position.last = commit.events.last().map_or(task.position.last, |chunk| chunk.last);
             task.log.extend(commit.events.into_iter().map(Arc::new));
         }
@@ -172,11 +279,15 @@ impl StoredData {
     }
 
     fn put_task(&mut self, record: TaskRecord) {
+        if !self.owners.contains_key(&record.context) {
+            self.owners.insert(record.context.clone(), Owner(record.owner.clone()));
+        }
         if let Some(task) = self.tasks.get_mut(&record.id) {
             task.record = record;
         } else {
-            let (position, log, pushes) = Default::default();
-            self.tasks.insert(record.id.clone(), Task { record, position, reserved: 0, log, pushes });
+            let (position, log, pushes, outbox, mailbox) = Default::default();
+            let id = record.id.clone();
+            self.tasks.insert(id, Task { record, position, reserved: 0, log, pushes, outbox, mailbox });
         }
     }
 
@@ -230,6 +341,9 @@ impl StoredData {
         if let Some(cutoff) = retention.conversations_before {
             self.forget_conversations(cutoff);
         }
+        let Self { tasks, conversations, owners } = self;
+        let used: HashSet<_> = tasks.values().map(|task| task.record.context.as_str()).collect();
+        owners.retain(|context, _| used.contains(context.as_str()) || conversations.contains_key(context));
         Pruned { tasks: before.0 - self.tasks.len(), conversations: before.1 - self.conversations.len() }
     }
 

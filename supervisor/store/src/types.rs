@@ -1,5 +1,7 @@
 //! The records and filters of a [`Store`](crate::Store).
 
+use std::time::Duration;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,12 +34,29 @@ pub struct Commit {
     pub context: String,
     /// The new record of the task.
     pub task: Option<TaskRecord>,
+    /// The task is new, and this owner takes its lease, with the token 0. Refused if the task exists, or if it has a principal
+    /// and its conversation belongs to another one: to that of the first task of the conversation.
+    pub create: Option<LeaseTerm>,
     /// What changed in the conversation.
     pub conversation: Option<ConversationChange>,
     /// The events of a task's log, oldest first. Numbers rise; one that is left out never exists.
     pub events: Vec<EventChunk>,
+    /// What must follow this commit, also after a crash; requires a fence.
+    pub outbox: Vec<OutboxEntry>,
     /// The right by which the owner of a running task writes; required for events.
     pub fence: Option<Fence>,
+}
+
+/// Something that must be done after a commit. It is stored until it is done, and removed with its task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OutboxEntry {
+    pub task: String,
+    /// Unique within the task.
+    pub id: String,
+    /// What is to be done, as JSON, at most [`MAX_OUTBOX_BYTES`](crate::MAX_OUTBOX_BYTES). Stores do not parse it.
+    pub body: String,
+    /// After this time it is not tried again.
+    pub deadline: Timestamp,
 }
 
 /// The exclusive right to write the log of a task, and the place of a commit among those of its owner.
@@ -51,6 +70,19 @@ pub struct Fence {
     pub number: u64,
     /// The owner may show events up to this number before they are stored; a later owner begins above it. Never falls.
     pub reserved: u64,
+    /// The control messages up to this number are handled with this commit. Never falls.
+    pub handled: u64,
+    /// The owner releases the lease with this commit.
+    pub release: bool,
+}
+
+/// Who takes a lease, and for how long.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LeaseTerm {
+    /// The process. It takes its own lease back at once, also after a restart.
+    pub owner: String,
+    /// How long other owners are refused. The owner renews the lease before that.
+    pub ttl: Duration,
 }
 
 /// The exclusive right to write the log of a task.
@@ -60,6 +92,8 @@ pub struct Lease {
     pub token: u64,
     /// Earlier owners may have shown events up to this number.
     pub reserved: u64,
+    /// Whether control messages wait for the owner.
+    pub has_controls: bool,
 }
 
 /// A task without its events.

@@ -85,7 +85,7 @@ fn commit_of(step: &Step, number: usize, model: &Model) -> (Commit, Option<RunSt
         let first = (last + 1).saturating_add_signed(log.off.into()).max(1);
         commit.events = logged(&id, first, log.count.into()).events;
         let token = model.tokens.get(&id).copied().unwrap_or_default() + u64::from(log.late);
-        commit.fence = Some(Fence { task: id, token, number: number as u64 + 1, reserved: 0 });
+        commit.fence = Some(Fence { task: id, token, number: number as u64 + 1, ..Fence::default() });
     }
     (commit, next)
 }
@@ -137,7 +137,7 @@ impl Model {
 
     /// Another owner takes the lease of a task.
     async fn acquire(&mut self, store: &dyn Store, id: String) {
-        let outcome = store.acquire(&id).await;
+        let outcome = store.acquire(&id, &samples::term("one")).await;
         assert_eq!(outcome.is_ok(), self.phases.contains_key(&id), "{id}: {outcome:?}");
         if let Ok(lease) = outcome {
             self.tokens.insert(id, lease.token);

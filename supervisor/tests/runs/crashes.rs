@@ -12,7 +12,7 @@ use caipe_a2a::client::{CardCache, http_builder};
 use caipe_a2a::model::{Artifact, Event, Message, Task, TaskState};
 use caipe_a2a::server::{ServerOptions, TaskLog, router};
 use caipe_engine::AgentName;
-use caipe_store::{Commit, MemoryStore, Store, StoreError};
+use caipe_store::{Commit, Follower, MemoryStore, Store, StoreError, TaskFilter, TaskPhase};
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::{ACTIVITY_EXTENSION, Presentation};
 use caipe_supervisor::delegation::AgentBackend;
@@ -228,17 +228,18 @@ fn approvals(task: &Task) -> Value {
 
 /// The agent `distant`, which a dead process does not take with it: the next process has its store and its address.
 struct Distant {
+    script: &'static str,
     url: String,
     listener: StdListener,
     store: Arc<MemoryStore>,
 }
 
 impl Distant {
-    fn new() -> Self {
+    fn new(script: &'static str) -> Self {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        Self { url, listener, store: Arc::default() }
+        Self { script, url, listener, store: Arc::default() }
     }
 
     /// Serves until `stop`; the first process dies at the point. Returns its number of writes.
@@ -247,7 +248,8 @@ impl Distant {
         let mut of_first = None;
         while !stop.is_cancelled() {
             let runs = |store| {
-                let agent = setup(tools, true).worker("distant");
+                let setup = TestSetup { script: self.script, ..setup(tools, true) };
+                let agent = setup.worker("distant");
                 runs_of(agent, Presentation::sub_agent("distant", &BTreeMap::new()), store)
             };
             let process = Process::start(&self.store, point, runs);
@@ -320,7 +322,8 @@ struct Outcome {
 fn run(servers: &Runtime, death: (Point, Point)) -> Outcome {
     let (of_supervisor, of_distant) = death;
     let tools = servers.block_on(Tools::start());
-    let (distant, store, stop) = (Distant::new(), Arc::<MemoryStore>::default(), CancellationToken::new());
+    let (distant, store, stop) =
+        (Distant::new(SCRIPT), Arc::<MemoryStore>::default(), CancellationToken::new());
     let mut client = Client::new();
     let (task, writes, distant_writes) = std::thread::scope(|threads| {
         let serving = threads.spawn(|| distant.serve(of_distant, &tools, &stop));
@@ -422,4 +425,85 @@ fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
     });
     let (kills, unknown) = (deaths.len(), unknown.into_inner());
     println!("{kills} runs with a kill, 0 differences, {unknown} times the outcome of a call was unknown");
+}
+
+/// Its agent works for long.
+const LONG: &str = r#"
+turns:
+  - { when: { agent: distant, turn: 0 }, reply: { calls: [{ name: add, arguments: { a: 3, b: 4 } }] } }
+  - { when: { agent: distant }, reply: { delay_ms: 60000, text: "one two three" } }
+  - { reply: { calls: [{ name: task, arguments: { subagent_type: distant, description: fetch } }] } }
+"#;
+
+/// What became of a task of the agent.
+async fn end_of(store: &Arc<MemoryStore>, task: &str) -> TaskPhase {
+    let mut follower = Follower::new(store.clone(), task, 0);
+    let ended = async { while follower.next().await.unwrap().is_some() {} };
+    tokio::time::timeout(PATIENCE, ended).await.expect("the agent's task is canceled");
+    store.task(task).await.unwrap().unwrap().phase
+}
+
+/// Cancels a run while its agent works, and dies at the point. Returns the number of writes of the first process.
+fn cancel(servers: &Runtime, death: Point) -> usize {
+    let tools = servers.block_on(Tools::start());
+    let (distant, store, stop) =
+        (Distant::new(LONG), Arc::<MemoryStore>::default(), CancellationToken::new());
+    let request = message("go", None);
+    std::thread::scope(|threads| {
+        let serving = threads.spawn(|| distant.serve(Point::Never, &tools, &stop));
+        let _stop = stop.clone().drop_guard();
+        let mut point = death;
+        let mut first = None;
+        let state = loop {
+            let setup = TestSetup { script: LONG, ..TestSetup::default() };
+            let process = Process::start(&store, point, |store| {
+                let agent = setup.supervisor_of([("distant", distant.backend())]);
+                runs_of(agent, Presentation::Supervisor { tool_output: None }, store)
+            });
+            let (done, writes) = process.work(async |runs, _| {
+                runs.recover().await.unwrap();
+                let (log, _) = runs.send(request.clone()).await.unwrap();
+                if !log.state().is_terminal() {
+                    let mut cursor = log.cursor(0);
+                    let is_at_work = |event: &Event| format!("{event:?}").contains("Distant: Calling tool");
+                    while !is_at_work(&cursor.next().await.expect("the agent works").event()) {}
+                    runs.cancel(&log.task_id()).await.unwrap();
+                }
+                let tasks = distant.store.tasks(&TaskFilter::default()).await.unwrap();
+                for task in &tasks {
+                    assert_eq!(
+                        end_of(&distant.store, &task.id).await,
+                        TaskPhase::Canceled,
+                        "after {death:?}"
+                    );
+                }
+                while !store.outbox().await.unwrap().is_empty() {
+                    tokio::task::yield_now().await;
+                }
+                (log.state(), tasks.len())
+            });
+            first.get_or_insert(writes);
+            point = Point::Never;
+            if let Some(state) = done {
+                break state;
+            }
+        };
+        stop.cancel();
+        assert_eq!(state, (TaskState::Canceled, 1), "after {death:?}");
+        serving.join().unwrap();
+        first.unwrap_or_default()
+    })
+}
+
+/// Also if the process dies between the commit of the cancellation and the request to the agent.
+#[test]
+fn a_canceled_run_leaves_no_agent_at_work() {
+    let servers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let writes = cancel(&servers, Point::Never);
+    for number in 1..=writes {
+        for death in [Point::Before(number), Point::After(number)] {
+            cancel(&servers, death);
+        }
+    }
+    println!("{} runs with a kill", 2 * writes);
 }

@@ -335,6 +335,10 @@ impl AgentBackend for Panicking {
     ) -> DelegationEnd {
         panic!("a defect")
     }
+
+    async fn cancel_task(&self, _: &str) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 #[tokio::test]
@@ -346,4 +350,27 @@ async fn an_agent_that_falls_silent_has_failed_and_the_run_continues() {
     assert_eq!(last_state(&events), TaskState::Completed);
     let ends = texts(&events, "tool_notification_end").concat();
     assert!(ends.contains("❌ Helper: error: the agent stopped without an answer"), "{ends}");
+}
+
+/// The clock was set back by an hour after a task was stored.
+#[tokio::test]
+async fn the_times_of_a_task_rise_even_if_the_clock_is_set_back() {
+    let store = Arc::new(MemoryStore::default());
+    let first = runs(store.clone());
+    let (log, _) = first.send(message("slow", None)).await.unwrap();
+    let id = log.task_id();
+    first.drain(Duration::ZERO).await;
+    let record = store.task(&id).await.unwrap().unwrap();
+    let later = record.updated + jiff::SignedDuration::from_hours(1);
+    let record = TaskRecord { updated: later, ..record };
+    store.commit(Commit { task: Some(record), ..Commit::default() }).await.unwrap();
+    let last = store.events(&id, 0, usize::MAX).await.unwrap().last().map_or(0, |event| event.seq);
+
+    let second = runs(store.clone());
+    second.recover().await.unwrap();
+    second.cancel(&id).await.unwrap();
+    let events = store.events(&id, last, usize::MAX).await.unwrap();
+    assert!(!events.is_empty() && events.iter().all(|event| event.at >= later), "{events:?}");
+    assert!(events.is_sorted_by_key(|event| event.at));
+    assert!(store.task(&id).await.unwrap().unwrap().updated >= later);
 }

@@ -1,11 +1,12 @@
 //! A store whose writes a test can hold up, refuse or count.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_store::{
-    Commit, Lease, LoggedEvent, MemoryStore, PushRecord, Store, StoreError, StoredConversation, TaskFilter,
-    TaskRecord,
+    Changes, Commit, Control, ControlMessage, Lease, LeaseTerm, LoggedEvent, MemoryStore, OutboxEntry,
+    PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord, Topic,
 };
 
 /// Stands around every write, and may hold it up or refuse it.
@@ -13,6 +14,11 @@ use caipe_store::{
 pub(crate) trait Gate: std::fmt::Debug + Send + Sync {
     /// Before the write.
     async fn admit(&self, commit: &Commit) -> Result<(), StoreError>;
+
+    /// Before a lease is renewed.
+    async fn renew(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
 
     /// After the write, before the writer learns of it.
     async fn written(&self) {}
@@ -38,8 +44,37 @@ impl<G: Gate> Store for Gated<G> {
         Ok(())
     }
 
-    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
-        self.inner.acquire(task).await
+    async fn acquire(&self, task: &str, term: &LeaseTerm) -> Result<Lease, StoreError> {
+        self.inner.acquire(task, term).await
+    }
+
+    async fn renew(&self, task: &str, token: u64, ttl: Duration) -> Result<(), StoreError> {
+        self.gate.renew().await?;
+        self.inner.renew(task, token, ttl).await
+    }
+
+    async fn release(&self, task: &str, token: u64) -> Result<(), StoreError> {
+        self.inner.release(task, token).await
+    }
+
+    async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
+        self.inner.send_control(task, message).await
+    }
+
+    async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError> {
+        self.inner.controls(task, after).await
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.inner.outbox().await
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.settle(task, id).await
+    }
+
+    async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
+        self.inner.watch(task, topic).await
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {

@@ -9,6 +9,7 @@ mod forms;
 mod gated;
 mod records;
 mod repeats;
+mod replicas;
 mod support;
 mod tasks;
 mod waiting;

@@ -36,13 +36,11 @@ pub(super) fn cancel(
     }
 }
 
-/// Withdraws the unanswered question of a remote agent. The edge stops an agent that works.
+/// Cancels the task of a remote agent, which works or asks.
 fn withdrawal(call: &PendingCall) -> Option<Effect> {
-    let (CallKind::Delegation { agent }, CallStatus::Waiting { then, .. }) = (&call.kind, &call.status)
-    else {
-        return None;
-    };
-    let from = resume_point(then).filter(|from| matches!(from, ResumePoint::Remote { .. }))?;
+    let CallKind::Delegation { agent } = &call.kind else { return None };
+    let status = if let CallStatus::Waiting { then, .. } = &call.status { then } else { &call.status };
+    let from = resume_point(status).filter(|from| matches!(from, ResumePoint::Remote { .. }))?;
     Some(Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from })
 }
 

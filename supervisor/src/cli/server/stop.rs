@@ -7,6 +7,7 @@ use anyhow::Context;
 use caipe_store::{Pruned, Retention, Store};
 use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::run::Runs;
@@ -21,12 +22,13 @@ const EXPIRY_INTERVAL: Duration = Duration::from_mins(5);
 /// them.
 pub(super) async fn forget_old(store: Arc<dyn Store>, days: impl Fn() -> u32, shutdown: CancellationToken) {
     let mut rounds = tokio::time::interval(PRUNE_INTERVAL);
+    let clock = AgeClock::start();
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = rounds.tick() => {}
         }
-        let Some(retention) = retention(days(), Timestamp::now()) else { continue };
+        let Some(retention) = retention(days(), clock.now()) else { continue };
         match store.prune(retention).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(pruned) => tracing::info!(
@@ -36,6 +38,28 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, days: impl Fn() -> u32, sh
             ),
             Err(error) => tracing::warn!(%error, "failed to remove what is old"),
         }
+    }
+}
+
+/// The clock that decides what is old. While the process runs, it does not advance faster than the monotonic clock, so that a
+/// wall clock that is set forward deletes and rejects nothing early. One that is set back delays what is due.
+struct AgeClock {
+    wall: Timestamp,
+    monotonic: Instant,
+}
+
+impl AgeClock {
+    fn start() -> Self {
+        Self { wall: Timestamp::now(), monotonic: Instant::now() }
+    }
+
+    fn now(&self) -> Timestamp {
+        self.at(Timestamp::now(), self.monotonic.elapsed())
+    }
+
+    /// The time when the wall clock shows `wall`, so long after the start.
+    fn at(&self, wall: Timestamp, elapsed: Duration) -> Timestamp {
+        self.wall.checked_add(elapsed).map_or(wall, |latest| wall.min(latest))
     }
 }
 
@@ -53,12 +77,13 @@ fn hours_ago(hours: i64, now: Timestamp) -> Option<Timestamp> {
 /// Rejects each question that nobody has answered for this many hours; 0 rejects none.
 pub(super) async fn reject_unanswered(runs: Arc<Runs>, hours: u32, shutdown: CancellationToken) {
     let mut rounds = tokio::time::interval(EXPIRY_INTERVAL);
+    let clock = AgeClock::start();
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
             _ = rounds.tick() => {}
         }
-        let Some(before) = hours_ago(i64::from(hours), Timestamp::now()) else { return };
+        let Some(before) = hours_ago(i64::from(hours), clock.now()) else { return };
         match runs.reject_unanswered(before).await {
             Ok(0) => {}
             Ok(tasks) => tracing::info!(tasks, hours, "rejected questions that nobody has answered"),
@@ -82,6 +107,15 @@ pub(in crate::cli) fn stopping() -> anyhow::Result<impl Future<Output = ()>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_clock_that_is_set_forward_makes_nothing_old() {
+        let clock = AgeClock::start();
+        let (start, hour, day) = (clock.wall, Duration::from_hours(1), Duration::from_hours(24));
+        assert_eq!(clock.at(start + hour, hour), start + hour);
+        assert_eq!(clock.at(start + day + hour, hour), start + hour, "set forward by a day");
+        assert_eq!(clock.at(start, hour), start, "set back by an hour");
+    }
 
     #[test]
     fn zero_days_and_days_before_time_began_keep_everything() {

@@ -3,8 +3,10 @@
 //! One thread writes. It puts all waiting jobs into one transaction, so that a thousand busy tasks share one sync of the
 //! disk. Readers have connections of their own and never wait for the writer.
 
+mod controls;
 mod error;
 mod open;
+mod outbox;
 mod push;
 mod read;
 mod rows;
@@ -20,11 +22,14 @@ use jiff::Timestamp;
 use tokio::sync::{mpsc, oneshot};
 
 use crate::backend::Store;
+use crate::control::{Control, ControlMessage};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::LoggedEvent;
+use crate::lease::LeaseTable;
+use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
-use crate::types::{Commit, Lease, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use read::Readers;
 use rows::PreparedCommit;
 use writer::{Done, Job, Work};
@@ -44,6 +49,9 @@ pub struct SqliteStore {
     path: PathBuf,
     jobs: mpsc::Sender<Job>,
     readers: Arc<Readers>,
+    leases: LeaseTable,
+    events: Arc<Notifier>,
+    controls: Arc<Notifier>,
 }
 
 impl SqliteStore {
@@ -56,8 +64,10 @@ impl SqliteStore {
         let lock = open::prepare(path)?;
         let connection = open::for_writing(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        writer::start(path, connection, lock, queue)?;
-        Ok(Self { path: path.to_owned(), jobs, readers: Arc::new(Readers::new(path)) })
+        let (events, controls) = (Arc::<Notifier>::default(), Arc::<Notifier>::default());
+        writer::start(path, connection, lock, (queue, events.clone()))?;
+        let readers = Arc::new(Readers::new(path));
+        Ok(Self { path: path.to_owned(), jobs, readers, leases: LeaseTable::default(), events, controls })
     }
 
     async fn write(&self, work: Work) -> Result<Done, StoreError> {
@@ -84,12 +94,52 @@ impl Store for SqliteStore {
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
-        let prepared = PreparedCommit::new(commit, Timestamp::now())?;
-        self.write(Work::Commit(Box::new(prepared))).await.map(drop)
+        let write = async |commit| {
+            let prepared = PreparedCommit::new(commit, Timestamp::now())?;
+            self.write(Work::Commit(Box::new(prepared))).await.map(drop)
+        };
+        self.leases.commit(commit, write).await
     }
 
-    async fn acquire(&self, task: &str) -> Result<Lease, StoreError> {
-        Ok(self.write(Work::Acquire(task.to_owned())).await?.lease)
+    async fn acquire(&self, task: &str, term: &LeaseTerm) -> Result<Lease, StoreError> {
+        let write = async || Ok(self.write(Work::Acquire(task.to_owned())).await?.lease);
+        self.leases.acquire(task, term, write).await
+    }
+
+    async fn renew(&self, task: &str, token: u64, ttl: Duration) -> Result<(), StoreError> {
+        self.leases.renew(task, token, ttl)
+    }
+
+    async fn release(&self, task: &str, token: u64) -> Result<(), StoreError> {
+        self.leases.release(task, token);
+        Ok(())
+    }
+
+    async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
+        message.check(task)?;
+        self.write(Work::Control(task.to_owned(), message)).await?;
+        self.controls.notify(task);
+        Ok(())
+    }
+
+    async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError> {
+        let task = task.to_owned();
+        self.readers.read(move |connection| controls::waiting(connection, &task, after)).await
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        self.readers.read(|connection| outbox::all(connection)).await
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.write(Work::Settle { task: task.to_owned(), id: id.to_owned() }).await.map(drop)
+    }
+
+    async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
+        Ok(match topic {
+            Topic::Events => self.events.watch(task),
+            Topic::Controls => self.controls.watch(task),
+        })
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {

@@ -140,14 +140,17 @@ fn select(filter: &TaskFilter) -> (String, Vec<Value>) {
 fn conditions(filter: &TaskFilter) -> (Vec<String>, Vec<Value>) {
     let mut conditions = Vec::new();
     let mut values = Vec::new();
-    for (column, wanted) in [("context = ?", &filter.context), ("owner = ?", &filter.owner)] {
+    // A conversation has fewer tasks than a principal or a phase. The sign keeps SQLite from using their indexes.
+    let sign = if filter.context.is_some() { "+" } else { "" };
+    let owner = format!("{sign}owner = ?");
+    for (column, wanted) in [("context = ?", &filter.context), (&owner, &filter.owner)] {
         if let Some(wanted) = wanted {
             conditions.push(column.to_owned());
             values.push(Value::from(wanted.clone()));
         }
     }
     if !filter.phases.is_empty() {
-        conditions.push(format!("phase IN ({})", vec!["?"; filter.phases.len()].join(", ")));
+        conditions.push(format!("{sign}phase IN ({})", vec!["?"; filter.phases.len()].join(", ")));
         values.extend(filter.phases.iter().map(|phase: &TaskPhase| Value::from(phase.as_str().to_owned())));
     }
     if let Some(since) = filter.since {
@@ -195,4 +198,57 @@ pub(super) fn events(
 
 fn text<'a>(row: &'a Row<'_>, column: usize) -> rusqlite::Result<&'a str> {
     Ok(row.get_ref(column)?.as_str()?)
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+
+    use super::*;
+    use crate::sqlite::schema;
+    use crate::types::TaskPlace;
+
+    /// How SQLite runs a statement, in one line.
+    fn plan(connection: &Connection, sql: &str, values: Vec<Value>) -> String {
+        let mut statement = connection.prepare(&format!("EXPLAIN QUERY PLAN {sql}")).unwrap();
+        let steps = statement.query_map(params_from_iter(values), |row| row.get::<_, String>(3)).unwrap();
+        steps.collect::<Result<Vec<_>, _>>().unwrap().join("; ")
+    }
+
+    /// A list that scanned all tasks, or sorted those of a conversation, would slow down with the store.
+    #[test]
+    fn lists_are_read_from_an_index() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        schema::migrate(&mut connection, Path::new("caipe.db")).unwrap();
+        let (context, owner) = (Some("c".to_owned()), Some("ann".to_owned()));
+        let beyond = Some(TaskPlace { updated: Timestamp::UNIX_EPOCH, id: "t".into() });
+        let phases = vec![TaskPhase::InputRequired];
+        let all = TaskFilter { limit: 50, ..TaskFilter::default() };
+        for (filter, index) in [
+            (TaskFilter { context: context.clone(), ..all.clone() }, "tasks_by_context (context=?"),
+            (
+                TaskFilter { context: context.clone(), beyond: beyond.clone(), ..all.clone() },
+                "tasks_by_context (context=?",
+            ),
+            (TaskFilter { context, owner: owner.clone(), ..all.clone() }, "tasks_by_context (context=?"),
+            (
+                TaskFilter { context: Some("c".to_owned()), phases: phases.clone(), ..all.clone() },
+                "tasks_by_context (context=?",
+            ),
+            (TaskFilter { owner, beyond, ..all.clone() }, "tasks_by_owner (owner=?"),
+            (TaskFilter { phases, ..all.clone() }, "tasks_by_phase (phase=?"),
+            (all, "tasks_by_change"),
+        ] {
+            let (sql, values) = select(&filter);
+            let plan = plan(&connection, &sql, values);
+            assert!(plan.contains(index) && !plan.contains("TEMP B-TREE"), "{filter:?}: {plan}");
+        }
+        for (sql, index) in [
+            ("SELECT * FROM controls WHERE task = ?1 AND number > ?2", "PRIMARY KEY (task=? AND number>?)"),
+            ("SELECT owner FROM conversation_owners WHERE context = ?1", "PRIMARY KEY (context=?)"),
+        ] {
+            let plan = plan(&connection, sql, vec![Value::from("t".to_owned()); sql.matches('?').count()]);
+            assert!(plan.contains(index), "{sql}: {plan}");
+        }
+    }
 }

@@ -4,7 +4,9 @@ use jiff::Timestamp;
 use rusqlite::{CachedStatement, Connection, OptionalExtension, Params, Row, params};
 
 use super::error::Failure;
-use crate::commit_rules::{LogPosition, Refusal, admit, check};
+use super::outbox;
+use crate::commit_rules::{LogPosition, Owner, Refusal, admit, admit_new, changed_task, check};
+use crate::control::MAX_CONTROLS;
 use crate::conversation::{ConversationChange, ListChange};
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
@@ -31,12 +33,23 @@ impl PreparedCommit {
         let record = commit.task.as_ref().map(encoded).transpose()?.unwrap_or_default();
         Ok(Self { commit, record, at })
     }
+
+    /// The task that the commit changes; empty if there is none.
+    pub(super) fn task(&self) -> &str {
+        changed_task(&self.commit).unwrap_or_default()
+    }
 }
 
 /// Writes a commit, unless it was written before.
 pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Result<(), Failure> {
     let PreparedCommit { commit, record: json, at } = prepared;
     let fence = commit.fence.as_ref();
+    if let (Some(_), Some(record)) = (&commit.create, &commit.task) {
+        let is_known =
+            connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([&record.id])?;
+        admit_new(record, is_known, owner(connection, &record.context)?.as_ref())?;
+        put_owner(connection, record)?;
+    }
     let position = fence.map(|fence| position(connection, &fence.task)).transpose()?.flatten();
     if !admit(commit, position)? {
         return Ok(());
@@ -50,6 +63,12 @@ pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Resu
     if let Some(fence) = fence {
         const SQL: &str = "UPDATE tasks SET commits = ?2, reserved = max(reserved, ?3) WHERE id = ?1";
         run(connection, SQL, params![fence.task, column(fence.number), column(fence.reserved)])?;
+        if fence.handled > 0 {
+            handle_controls(connection, &fence.task, fence.handled)?;
+        }
+        for entry in &commit.outbox {
+            outbox::put(connection, entry)?;
+        }
         for chunk in &commit.events {
             put_events(connection, &fence.task, chunk)?;
         }
@@ -71,11 +90,25 @@ fn position(connection: &Connection, task: &str) -> rusqlite::Result<Option<LogP
 /// Takes the exclusive right to write the log of a task.
 pub(super) fn acquire(connection: &Connection, task: &str) -> Result<Lease, Failure> {
     const SQL: &str =
-        "UPDATE tasks SET token = token + 1, commits = 0 WHERE id = ?1 RETURNING token, reserved";
+        "UPDATE tasks SET token = token + 1, commits = 0 WHERE id = ?1 RETURNING token, reserved,
+            EXISTS (SELECT 1 FROM controls WHERE task = ?1 AND number > handled)";
     let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
-    let lease = |row: &Row<'_>| Ok(Lease { token: number(row, 0)?, reserved: number(row, 1)? });
+    let lease = |row: &Row<'_>| {
+        Ok(Lease { token: number(row, 0)?, reserved: number(row, 1)?, has_controls: row.get(2)? })
+    };
     let lease = connection.prepare_cached(SQL)?.query_row([task], lease).optional()?;
     lease.ok_or_else(|| Refusal::UnknownTask(task.to_owned()).into())
+}
+
+/// `None` if there is no such conversation.
+fn owner(connection: &Connection, context: &str) -> rusqlite::Result<Option<Owner>> {
+    const SQL: &str = "SELECT owner FROM conversation_owners WHERE context = ?1";
+    connection.prepare_cached(SQL)?.query_row([context], |row| row.get(0).map(Owner)).optional()
+}
+
+fn put_owner(connection: &Connection, record: &TaskRecord) -> rusqlite::Result<()> {
+    const SQL: &str = "INSERT OR IGNORE INTO conversation_owners (context, owner) VALUES (?1, ?2)";
+    run(connection, SQL, params![record.context, record.owner])
 }
 
 fn put_task(connection: &Connection, record: &TaskRecord, json: &str) -> rusqlite::Result<()> {
@@ -107,6 +140,17 @@ pub(super) fn change_conversation(
     Ok(())
 }
 
+/// Marks the messages up to this number as handled, and forgets the oldest of the handled ones.
+fn handle_controls(connection: &Connection, task: &str, handled: u64) -> rusqlite::Result<()> {
+    run(
+        connection,
+        "UPDATE tasks SET handled = max(handled, ?2) WHERE id = ?1",
+        params![task, column(handled)],
+    )?;
+    let forgotten = handled.saturating_sub(MAX_CONTROLS as u64);
+    run(connection, "DELETE FROM controls WHERE task = ?1 AND number <= ?2", params![task, column(forgotten)])
+}
+
 fn put_events(connection: &Connection, task: &str, chunk: &EventChunk) -> rusqlite::Result<()> {
     const SQL: &str =
         "INSERT INTO events (task, first_seq, last_seq, chunks) VALUES (?1, ?2, ?3, '[' || ?4 || ']')";
@@ -123,8 +167,9 @@ pub(super) fn probe(connection: &Connection, at: Timestamp) -> Result<(), Failur
 pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pruned, Failure> {
     let mut pruned = Pruned::default();
     if let Some(cutoff) = retention.tasks_before {
-        for task in old_tasks(connection, cutoff)? {
+        for (task, context) in old_tasks(connection, cutoff)? {
             forget_task(connection, &task)?;
+            forget_unused_owner(connection, &context)?;
             pruned.tasks += 1;
         }
     }
@@ -137,10 +182,18 @@ pub(super) fn prune(connection: &Connection, retention: Retention) -> Result<Pru
     Ok(pruned)
 }
 
-fn old_tasks(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<String>> {
-    const SQL: &str = "SELECT id FROM tasks
+fn forget_unused_owner(connection: &Connection, context: &str) -> rusqlite::Result<()> {
+    const SQL: &str = "DELETE FROM conversation_owners AS old WHERE context = ?1
+        AND NOT EXISTS (SELECT 1 FROM tasks WHERE context = old.context)
+        AND NOT EXISTS (SELECT 1 FROM conversations WHERE context = old.context)";
+    run(connection, SQL, [context])
+}
+
+fn old_tasks(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<(String, String)>> {
+    const SQL: &str = "SELECT id, context FROM tasks
         WHERE updated < ?1 AND phase IN ('completed', 'failed', 'canceled') LIMIT ?2";
-    names(connection.prepare_cached(SQL)?, params![cutoff.as_microsecond(), PRUNE_STEP])
+    let mut statement = connection.prepare_cached(SQL)?;
+    statement.query_map(params![cutoff.as_microsecond(), PRUNE_STEP], |row| row.try_into())?.collect()
 }
 
 fn old_conversations(connection: &Connection, cutoff: Timestamp) -> rusqlite::Result<Vec<String>> {
@@ -161,12 +214,15 @@ fn forget_conversation(connection: &Connection, context: &str) -> rusqlite::Resu
     }
     run(connection, "DELETE FROM items WHERE context = ?1", [context])?;
     run(connection, "DELETE FROM conversations WHERE context = ?1", [context])?;
+    run(connection, "DELETE FROM conversation_owners WHERE context = ?1", [context])?;
     Ok(tasks.len())
 }
 
 fn forget_task(connection: &Connection, task: &str) -> rusqlite::Result<()> {
     run(connection, "DELETE FROM events WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM push_configs WHERE task = ?1", [task])?;
+    run(connection, "DELETE FROM controls WHERE task = ?1", [task])?;
+    run(connection, "DELETE FROM outbox WHERE task = ?1", [task])?;
     run(connection, "DELETE FROM tasks WHERE id = ?1", [task])
 }
 

@@ -16,7 +16,8 @@ const APPLICATION_ID: i32 = 0x4341_4950;
 ///
 /// Times are microseconds since 1970. Texts other than ids are JSON. Large columns come last, so that SQLite reads the
 /// others without them.
-const MIGRATIONS: &[&str] = &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS];
+const MIGRATIONS: &[&str] =
+    &[FIRST, PUSH_CONFIGS, DATED_EVENTS, SHARED_LOG, LEASES_AND_LISTS, OWNERS_AND_MAILBOXES];
 
 const FIRST: &str = r"
 CREATE TABLE conversations (
@@ -137,6 +138,36 @@ INSERT INTO events
 DROP TABLE journal;
 ";
 
+const OWNERS_AND_MAILBOXES: &str = r"
+-- The principal of the first task of each conversation.
+CREATE TABLE conversation_owners (
+    context TEXT NOT NULL PRIMARY KEY,
+    owner   TEXT
+) STRICT, WITHOUT ROWID;
+INSERT INTO conversation_owners
+    SELECT context, owner FROM (SELECT context, owner, min(updated) FROM tasks GROUP BY context);
+
+ALTER TABLE tasks ADD COLUMN handled INTEGER NOT NULL DEFAULT 0;
+
+-- The control messages to the owners of the tasks. Those up to the number in `handled` are remembered only for their ids.
+CREATE TABLE controls (
+    task   TEXT NOT NULL,
+    number INTEGER NOT NULL,
+    id     TEXT NOT NULL,
+    body   TEXT NOT NULL,
+    PRIMARY KEY (task, number)
+) STRICT, WITHOUT ROWID;
+
+-- What must follow a commit, until it is done.
+CREATE TABLE outbox (
+    task     TEXT NOT NULL,
+    id       TEXT NOT NULL,
+    deadline INTEGER NOT NULL,
+    body     TEXT NOT NULL,
+    PRIMARY KEY (task, id)
+) STRICT, WITHOUT ROWID;
+";
+
 /// The version of the files whose conversations must be converted.
 const WITH_APPENDS: i64 = 4;
 
@@ -210,6 +241,32 @@ mod tests {
         let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
         let rows: Vec<(i64, String)> = rows.collect::<Result<_, _>>().unwrap();
         assert_eq!(rows, [(3, "[[77,[1, 2, 3]]]".to_owned()), (4, "[[77,[4]]]".to_owned())]);
+    }
+
+    #[test]
+    fn a_file_of_the_fifth_schema_gets_mailboxes_and_owners() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        for step in &MIGRATIONS[..5] {
+            connection.execute_batch(step).unwrap();
+        }
+        connection.execute_batch("DROP TABLE appends").unwrap();
+        connection.pragma_update(None, "user_version", 5).unwrap();
+        let rows = "INSERT INTO conversations VALUES ('c', 7, '{}');
+            INSERT INTO tasks VALUES ('t', 'c', 'working', 'ann', 77, '{}', 3, 9, 1024),
+                ('u', 'c', 'completed', 'bob', 78, '{}', 0, 0, 0), ('v', 'd', 'failed', NULL, 78, '{}', 0, 0, 0);
+            INSERT INTO events VALUES ('t', 1, 3, '[[5,[1,2,3]]]');";
+        connection.execute_batch(rows).unwrap();
+        migrate(&mut connection, Path::new("caipe.db")).unwrap();
+        let owner = |context: &str| {
+            let sql = "SELECT owner FROM conversation_owners WHERE context = ?1";
+            connection.query_row(sql, [context], |row| row.get::<_, Option<String>>(0)).unwrap()
+        };
+        assert_eq!([owner("c"), owner("d")], [Some("ann".to_owned()), None]);
+        let lease = crate::sqlite::rows::acquire(&connection, "t").unwrap();
+        assert_eq!((lease.token, lease.reserved, lease.has_controls), (4, 1024, false));
+        let message = crate::ControlMessage { id: "m".into(), body: "{}".into() };
+        crate::sqlite::controls::put(&connection, "t", &message).unwrap();
+        assert_eq!(crate::sqlite::controls::waiting(&connection, "t", 0).unwrap()[0].number, 1);
     }
 
     /// A file as version 4 leaves it after a crash: a tool's result is appended to the state, and events are in the journal

@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -10,8 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
 use super::rows::PreparedCommit;
-use super::{push, rows};
+use super::{controls, outbox, push, rows};
+use crate::control::ControlMessage;
 use crate::error::StoreError;
+use crate::notifier::Notifier;
 use crate::push::PushChange;
 use crate::types::{Lease, Pruned, Retention};
 
@@ -41,6 +44,8 @@ type Answer = oneshot::Sender<Result<Done, StoreError>>;
 pub(super) enum Work {
     Commit(Box<PreparedCommit>),
     Acquire(String),
+    Control(String, ControlMessage),
+    Settle { task: String, id: String },
     Push(PushChange),
     Prune(Retention),
     Probe(Timestamp),
@@ -52,6 +57,8 @@ struct Writer {
     connection: Connection,
     queue: mpsc::Receiver<Job>,
     closing: Vec<Answer>,
+    /// The readers that follow a log.
+    followers: Arc<Notifier>,
 }
 
 /// Starts the thread. It ends at `Close`, or when the last sender is gone.
@@ -59,9 +66,9 @@ pub(super) fn start(
     path: &Path,
     connection: Connection,
     lock: File,
-    queue: mpsc::Receiver<Job>,
+    (queue, followers): (mpsc::Receiver<Job>, Arc<Notifier>),
 ) -> Result<(), StoreError> {
-    let writer = Writer { path: path.to_owned(), connection, queue, closing: Vec::new() };
+    let writer = Writer { path: path.to_owned(), connection, queue, closing: Vec::new(), followers };
     std::thread::Builder::new()
         .name("caipe-store".into())
         .spawn(move || writer.run(lock))
@@ -124,6 +131,11 @@ impl Writer {
         match transact(&mut self.connection, &group) {
             Ok(outcomes) => {
                 for (job, outcome) in group.into_iter().zip(outcomes) {
+                    if let Work::Commit(prepared) = &job.work
+                        && outcome.is_ok()
+                    {
+                        self.followers.notify(prepared.task());
+                    }
                     let _ =
                         job.done.send(outcome.map_err(|failure| failure.at(&self.path, job.work.action())));
                 }
@@ -164,6 +176,8 @@ impl Work {
         match self {
             Self::Commit(prepared) => rows::commit(&savepoint, prepared)?,
             Self::Acquire(task) => done.lease = rows::acquire(&savepoint, task)?,
+            Self::Control(task, message) => controls::put(&savepoint, task, message)?,
+            Self::Settle { task, id } => outbox::settle(&savepoint, task, id)?,
             Self::Push(change) => push::change(&savepoint, change)?,
             Self::Prune(retention) => done.pruned = rows::prune(&savepoint, *retention)?,
             Self::Probe(at) => rows::probe(&savepoint, *at)?,
@@ -177,6 +191,8 @@ impl Work {
         match self {
             Self::Commit(_) => "commit",
             Self::Acquire(_) => "take over a task",
+            Self::Control(..) => "send a control message",
+            Self::Settle { .. } => "settle an outbox entry",
             Self::Push(_) => "keep a push configuration",
             Self::Prune(_) => "prune",
             Self::Probe(_) => "write a probe",

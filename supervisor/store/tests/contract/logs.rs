@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use caipe_store::{Commit, EventChunk, Fence, Lease, Store, TaskPhase};
 use futures::future::join_all;
 
-use crate::samples::{event, logged, recorded, saved, task, time_of};
+use crate::samples::{event, logged, recorded, saved, task, term, time_of};
 
 async fn begin(store: &dyn Store, id: &str) {
     store.commit(recorded(task(id, "one", TaskPhase::Working, 0))).await.unwrap();
@@ -104,15 +104,16 @@ pub(crate) async fn an_earlier_owner_is_refused(store: &dyn Store) {
     let mut first = logged("t", 1, 2);
     first.fence.as_mut().unwrap().reserved = 40;
     store.commit(first).await.unwrap();
-    assert_eq!(store.acquire("t").await.unwrap(), Lease { token: 1, reserved: 40 });
+    let lease = |token| Lease { token, reserved: 40, ..Lease::default() };
+    assert_eq!(store.acquire("t", &term("one")).await.unwrap(), lease(1));
     let refused = store.commit(logged("t", 3, 1)).await.unwrap_err();
     assert_eq!(refused.category(), "lease_lost", "{refused}");
     let mut next = logged("t", 41, 1);
-    next.fence = Some(Fence { task: "t".into(), token: 1, number: 1, reserved: 0 });
+    next.fence = Some(Fence { task: "t".into(), token: 1, number: 1, ..Fence::default() });
     store.commit(next).await.unwrap();
     assert_eq!(numbers(store, "t", 0, 100).await, [1, 2, 41]);
-    assert_eq!(store.acquire("t").await.unwrap(), Lease { token: 2, reserved: 40 });
-    assert!(store.acquire("none").await.unwrap_err().to_string().contains("\"none\""));
+    assert_eq!(store.acquire("t", &term("one")).await.unwrap(), lease(2));
+    assert!(store.acquire("none", &term("one")).await.unwrap_err().to_string().contains("\"none\""));
 }
 
 /// A log without a task would never be found, nor removed.

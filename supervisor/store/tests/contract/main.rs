@@ -2,7 +2,10 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod controls;
 mod conversations;
+mod following;
+mod leases;
 mod logs;
 mod pruning;
 mod pushes;
@@ -10,7 +13,15 @@ mod pushes;
 mod samples;
 mod tasks;
 
-/// One test for each rule. The argument makes an empty store: a value that dereferences to `dyn Store`.
+use std::sync::Arc;
+
+use caipe_store::Store;
+use tempfile::TempDir;
+
+/// An empty store, and its directory, which is removed when it is dropped.
+struct Fresh(Arc<dyn Store>, #[expect(dead_code, reason = "removed when dropped")] Option<TempDir>);
+
+/// One test for each rule. The argument makes a [`Fresh`].
 macro_rules! store_contract {
     ($fresh:expr) => {
         store_contract! { $fresh, conversations:
@@ -21,6 +32,26 @@ macro_rules! store_contract {
             large_states_come_back,
             nested_runs_come_back_and_go,
             unicode_comes_back,
+        }
+        store_contract! { $fresh, controls:
+            a_mailbox_is_bounded,
+            control_messages_act_once_and_in_order,
+            control_messages_go_with_their_task,
+            the_outbox_keeps_an_entry_until_it_is_done,
+            the_owner_is_woken,
+        }
+        store_contract! { $fresh, shared following:
+            a_follower_ends_with_the_run,
+            a_follower_that_stops_in_between_continues_there,
+            a_reader_that_stops_waiting_leaves_nothing,
+            followers_miss_nothing_and_repeat_nothing,
+        }
+        store_contract! { $fresh, paused leases:
+            renewal_extends_a_lease,
+            a_new_task_has_an_owner,
+            a_released_lease_is_free,
+            an_owner_takes_its_own_lease_back,
+            other_owners_wait_for_the_end_of_the_term,
         }
         store_contract! { $fresh, logs:
             a_commit_that_is_repeated_changes_nothing,
@@ -46,6 +77,7 @@ macro_rules! store_contract {
             pushes_go_with_their_task,
         }
         store_contract! { $fresh, tasks:
+            a_conversation_belongs_to_the_principal_of_its_first_task,
             filters_combine,
             ids_are_bounded,
             lists_are_ordered_and_paged,
@@ -54,45 +86,59 @@ macro_rules! store_contract {
             the_backend_is_healthy,
         }
     };
+    // The rule gets the shared store.
+    ($fresh:expr, shared $module:ident: $($rule:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                let fresh = $fresh;
+                crate::$module::$rule(&fresh.0).await;
+            }
+        )*
+    };
+    // With a clock that the rule moves.
+    ($fresh:expr, paused $module:ident: $($rule:ident,)*) => {
+        $(
+            #[tokio::test(start_paused = true)]
+            async fn $rule() {
+                let fresh = $fresh;
+                crate::$module::$rule(&*fresh.0).await;
+            }
+        )*
+    };
     ($fresh:expr, $module:ident: $($rule:ident,)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
                 let fresh = $fresh;
-                crate::$module::$rule(&*fresh).await;
+                crate::$module::$rule(&*fresh.0).await;
             }
         )*
     };
 }
 
 mod memory {
-    use caipe_store::{MemoryStore, Store};
+    use std::sync::Arc;
 
-    store_contract!(Box::new(MemoryStore::new()) as Box<dyn Store>);
+    use caipe_store::MemoryStore;
+
+    use crate::Fresh;
+
+    store_contract!(Fresh(Arc::new(MemoryStore::new()), None));
 }
 
 mod sqlite {
-    use std::ops::Deref;
+    use std::sync::Arc;
 
-    use caipe_store::{SqliteStore, Store};
-    use tempfile::TempDir;
+    use caipe_store::SqliteStore;
 
-    struct Fresh(SqliteStore, #[expect(dead_code, reason = "removed when dropped")] TempDir);
+    use crate::Fresh;
 
-    impl Fresh {
-        fn new() -> Self {
-            let directory = tempfile::tempdir().unwrap();
-            Self(SqliteStore::open(&directory.path().join("caipe.db")).unwrap(), directory)
-        }
+    fn fresh() -> Fresh {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&directory.path().join("caipe.db")).unwrap();
+        Fresh(Arc::new(store), Some(directory))
     }
 
-    impl Deref for Fresh {
-        type Target = dyn Store;
-
-        fn deref(&self) -> &Self::Target {
-            &self.0
-        }
-    }
-
-    store_contract!(Fresh::new());
+    store_contract!(fresh());
 }

@@ -1,7 +1,11 @@
-use caipe_store::{MAX_ID_BYTES, Store, StoreError, TaskFilter, TaskPhase, TaskPlace, TaskRecord, TaskReply};
+use caipe_store::{
+    Commit, MAX_ID_BYTES, Retention, Store, StoreError, TaskFilter, TaskPhase, TaskPlace, TaskRecord,
+    TaskReply,
+};
+use futures::future::join_all;
 use serde_json::json;
 
-use crate::samples::{logged, recorded, saved, task};
+use crate::samples::{logged, recorded, saved, task, term};
 
 async fn ids(store: &dyn Store, filter: &TaskFilter) -> Vec<String> {
     store.tasks(filter).await.unwrap().into_iter().map(|record| record.id).collect()
@@ -131,4 +135,35 @@ pub(crate) async fn the_backend_is_healthy(store: &dyn Store) {
     assert!(!store.backend().is_empty());
     store.healthy().await.unwrap();
     store.healthy().await.unwrap();
+}
+
+/// Of several principals that begin a conversation of one name at once, one gets it. It keeps it as long as there is anything
+/// of it.
+pub(crate) async fn a_conversation_belongs_to_the_principal_of_its_first_task(store: &dyn Store) {
+    let create = |id: &str, owner: Option<&str>, phase| {
+        let record = TaskRecord { owner: owner.map(Into::into), ..task(id, "one", phase, 0) };
+        store.commit(Commit { create: Some(term("a")), ..recorded(record) })
+    };
+    let names: Vec<_> = (0..8).map(|number| number.to_string()).collect();
+    let all = join_all(names.iter().map(|name| create(name, Some(name), TaskPhase::Completed))).await;
+    let first: Vec<_> = names.iter().zip(&all).filter(|(_, outcome)| outcome.is_ok()).collect();
+    let [(first, _)] = first.as_slice() else { panic!("{all:?}") };
+    for refused in all.iter().filter_map(|outcome| outcome.as_ref().err()) {
+        assert!(
+            matches!(refused, StoreError::ForeignConversation { context } if context == "one"),
+            "{refused}"
+        );
+    }
+    // Without authentication, every conversation is accessible; that makes nobody its owner.
+    create("open", None, TaskPhase::Completed).await.unwrap();
+    create("again", Some(first), TaskPhase::Completed).await.unwrap();
+    store.commit(saved("one", "hello")).await.unwrap();
+    let prune = async |retention| store.prune(retention).await.unwrap();
+    let soon = Some(jiff::Timestamp::now() + jiff::SignedDuration::from_hours(1));
+    prune(Retention { tasks_before: soon, ..Retention::default() }).await;
+    assert_eq!(store.count_tasks(&TaskFilter::default()).await.unwrap(), 0);
+    create("later", Some("other"), TaskPhase::Completed).await.unwrap_err();
+    prune(Retention { conversations_before: soon, ..Retention::default() }).await;
+    create("later", Some("other"), TaskPhase::Completed).await.expect("it is gone, and so is its owner");
+    create("more", Some(first), TaskPhase::Completed).await.unwrap_err();
 }

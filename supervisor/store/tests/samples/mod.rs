@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use caipe_engine::{AgentName, EventKind, RunEvent, RunState, TextRole};
 use caipe_model::{Message, Role};
-use caipe_store::{Commit, EventChunk, Fence, SavedConversation, TaskPhase, TaskRecord};
+use caipe_store::{Commit, EventChunk, Fence, LeaseTerm, SavedConversation, TaskPhase, TaskRecord};
 use jiff::Timestamp;
 use serde_json::json;
 
@@ -43,6 +43,11 @@ pub(crate) fn logged(task: &str, first: u64, count: u64) -> Commit {
     let chunk = EventChunk::of(first, time_of(first), &events).expect("the events can be written");
     let fence = Fence { task: task.into(), number: first + count - 1, ..Fence::default() };
     Commit { events: chunk.into_iter().collect(), fence: Some(fence), ..Commit::default() }
+}
+
+/// The term of a lease.
+pub(crate) fn term(owner: &str) -> LeaseTerm {
+    LeaseTerm { owner: owner.to_owned(), ttl: std::time::Duration::from_secs(10) }
 }
 
 /// When events were committed whose first has this number.

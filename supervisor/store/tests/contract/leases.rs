@@ -1,0 +1,120 @@
+//! The tests run with a clock that stands still until a rule moves it.
+
+use std::time::Duration;
+
+use caipe_store::{Commit, Fence, LeaseTerm, Store, StoreError, TaskPhase};
+use tokio::time::advance;
+
+use crate::samples::{logged, recorded, task, term};
+
+const SHORT: Duration = Duration::from_millis(1);
+
+fn created(id: &str, owner: &str) -> Commit {
+    Commit { create: Some(term(owner)), ..recorded(task(id, "one", TaskPhase::Submitted, 0)) }
+}
+
+fn under(token: u64, mut commit: Commit) -> Commit {
+    commit.fence.as_mut().unwrap().token = token;
+    commit
+}
+
+/// The owner that has the lease, as another owner learns it.
+async fn holder(store: &dyn Store) -> String {
+    match store.acquire("t", &term("nobody")).await {
+        Err(StoreError::LeaseTaken { owner, until, .. }) => {
+            let left = until.duration_since(jiff::Timestamp::now());
+            assert!(left <= term("").ttl.try_into().unwrap(), "{left}");
+            owner
+        }
+        other => panic!("nobody has the lease: {other:?}"),
+    }
+}
+
+pub(crate) async fn other_owners_wait_for_the_end_of_the_term(store: &dyn Store) {
+    store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
+    let LeaseTerm { ttl, .. } = term("a");
+    let first = store.acquire("t", &term("a")).await.unwrap();
+    store.commit(under(first.token, logged("t", 1, 1))).await.unwrap();
+    advance(ttl.checked_sub(SHORT).unwrap()).await;
+    assert_eq!(holder(store).await, "a");
+    store.commit(under(first.token, logged("t", 2, 1))).await.expect("a refused owner changes nothing");
+    advance(SHORT).await;
+    let second = store.acquire("t", &term("b")).await.unwrap();
+    assert!(second.token > first.token);
+    for lost in [
+        store.commit(under(first.token, logged("t", 3, 1))).await.unwrap_err(),
+        store.renew("t", first.token, ttl).await.unwrap_err(),
+    ] {
+        assert_eq!(lost.category(), "lease_lost", "{lost}");
+    }
+    store.release("t", first.token).await.unwrap();
+    assert_eq!(holder(store).await, "b", "the earlier owner releases nothing");
+}
+
+pub(crate) async fn renewal_extends_a_lease(store: &dyn Store) {
+    store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
+    let LeaseTerm { ttl, .. } = term("a");
+    let lease = store.acquire("t", &term("a")).await.unwrap();
+    for _ in 0..5 {
+        advance(ttl / 2).await;
+        store.renew("t", lease.token, ttl).await.unwrap();
+    }
+    assert_eq!(holder(store).await, "a");
+    // Its term ends, but no other owner comes.
+    advance(2 * ttl).await;
+    store.renew("t", lease.token, ttl).await.unwrap();
+    assert_eq!(holder(store).await, "a");
+    for (id, token) in [("t", lease.token + 1), ("none", 0)] {
+        assert_eq!(store.renew(id, token, ttl).await.unwrap_err().category(), "lease_lost");
+    }
+}
+
+pub(crate) async fn a_released_lease_is_free(store: &dyn Store) {
+    store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
+    let first = store.acquire("t", &term("a")).await.unwrap();
+    for _ in 0..2 {
+        store.release("t", first.token).await.unwrap();
+    }
+    store.release("none", 1).await.unwrap();
+    assert_eq!(store.renew("t", first.token, term("a").ttl).await.unwrap_err().category(), "lease_lost");
+    let second = store.acquire("t", &term("b")).await.unwrap();
+    assert!(second.token > first.token);
+    // With a commit, and only if the commit is written.
+    let fence = Fence { task: "t".into(), token: second.token, number: 1, release: true, ..Fence::default() };
+    let last = Commit { fence: Some(fence.clone()), ..recorded(task("t", "one", TaskPhase::Completed, 1)) };
+    let early = Commit { fence: Some(Fence { token: first.token, ..fence }), ..last.clone() };
+    assert_eq!(store.commit(early).await.unwrap_err().category(), "lease_lost");
+    assert_eq!(holder(store).await, "b");
+    store.commit(last).await.unwrap();
+    store.acquire("t", &term("c")).await.unwrap();
+}
+
+/// A process that starts again does not wait for its own lease.
+pub(crate) async fn an_owner_takes_its_own_lease_back(store: &dyn Store) {
+    store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
+    let first = store.acquire("t", &term("a")).await.unwrap();
+    let second = store.acquire("t", &term("a")).await.unwrap();
+    assert!(second.token > first.token);
+    assert_eq!(
+        store.commit(under(first.token, logged("t", 1, 1))).await.unwrap_err().category(),
+        "lease_lost"
+    );
+    store.commit(under(second.token, logged("t", 1, 1))).await.unwrap();
+    assert_eq!(holder(store).await, "a");
+}
+
+pub(crate) async fn a_new_task_has_an_owner(store: &dyn Store) {
+    store.commit(created("t", "a")).await.unwrap();
+    assert_eq!(holder(store).await, "a");
+    store.renew("t", 0, term("a").ttl).await.unwrap();
+    // Of two processes that receive the same message, one starts the task.
+    for owner in ["a", "b"] {
+        let exists = store.commit(created("t", owner)).await.unwrap_err();
+        assert!(matches!(&exists, StoreError::Exists { task } if task == "t"), "{exists}");
+    }
+    assert_eq!(holder(store).await, "a");
+    store.commit(logged("t", 1, 1)).await.unwrap();
+    advance(term("a").ttl).await;
+    assert_eq!(store.acquire("t", &term("b")).await.unwrap().token, 1);
+    store.commit(logged("t", 2, 1)).await.unwrap_err();
+}

@@ -1,0 +1,180 @@
+//! Two processes that share a store. The clock is virtual: it advances when nothing else happens.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use async_trait::async_trait;
+use caipe_a2a::model::{Message, TaskState};
+use caipe_a2a::server::TaskLog;
+use caipe_store::{Commit, LeaseTerm, MemoryStore, Store, StoreError, TaskFilter};
+use caipe_supervisor::binding::Presentation;
+use caipe_supervisor::run::{LOG_MEMORY, Runs};
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::gated::{Gate, Gated};
+use crate::support::{PATIENCE, TestSetup, last_state, message, read, read_after, texts};
+
+const TTL: Duration = Duration::from_secs(8);
+
+/// A word each second.
+const SCRIPT: &str = r#"
+turns:
+  - { when: { user: slow }, reply: { delay_ms: 60000, text: "one two three" } }
+  - { reply: { delay_ms: 1000, text: "one two three four five six seven eight nine ten eleven twelve thirteen fourteen" } }
+"#;
+
+fn process(owner: &str, store: Arc<dyn Store>) -> Arc<Runs> {
+    let agent = TestSetup { script: SCRIPT, ..TestSetup::default() }.supervisor();
+    let presentation = Presentation::Supervisor { tool_output: None };
+    Runs::with_term(agent, presentation, (store, Some(term(owner))), Duration::from_mins(10), LOG_MEMORY)
+}
+
+fn term(owner: &str) -> LeaseTerm {
+    LeaseTerm { owner: owner.to_owned(), ttl: TTL }
+}
+
+/// The network between a process and the store.
+#[derive(Debug, Default)]
+struct Network {
+    is_cut: AtomicBool,
+}
+
+impl Network {
+    fn check(&self) -> Result<(), StoreError> {
+        let cut = || StoreError::Unavailable { backend: "gated", reason: "no route".to_owned() };
+        if self.is_cut.load(Ordering::SeqCst) { Err(cut()) } else { Ok(()) }
+    }
+}
+
+#[async_trait]
+impl Gate for Network {
+    async fn admit(&self, _commit: &Commit) -> Result<(), StoreError> {
+        self.check()
+    }
+
+    async fn renew(&self) -> Result<(), StoreError> {
+        self.check()
+    }
+}
+
+/// Reads until so many events were read, and returns the number of the last one.
+async fn read_some(log: &Arc<TaskLog>, events: usize) -> u64 {
+    let mut cursor = log.cursor(0);
+    let mut last = 0;
+    for _ in 0..events {
+        let next = timeout(PATIENCE, cursor.next()).await.expect("an event").expect("the log continues");
+        last = next.seq();
+    }
+    last
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_reader_at_another_process_sees_the_run_as_it_happens() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("go", None)).await.unwrap();
+    read_some(&log, 2).await;
+    let elsewhere = second.log(&log.task_id()).await.unwrap();
+    assert!(!elsewhere.is_closed());
+    let (events, followed) = tokio::join!(read(&log), read(&elsewhere));
+    assert_eq!(last_state(&followed), TaskState::Completed);
+    assert_eq!(texts(&followed, "final_result"), texts(&events, "final_result"));
+    assert_eq!(elsewhere.snapshot().artifacts, log.snapshot().artifacts);
+    // From the middle, and once the run is over.
+    let middle = log.cursor(0).next().await.unwrap().seq();
+    let again = second.log(&log.task_id()).await.unwrap();
+    assert_eq!(read_after(&again, middle).await.len(), read_after(&log, middle).await.len());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_cancellation_reaches_the_process_that_runs_the_task() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("slow", None)).await.unwrap();
+    read_some(&log, 2).await;
+    let before = Instant::now();
+    let task = second.cancel(&log.task_id()).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Canceled);
+    assert!(before.elapsed() < Duration::from_secs(1), "{:?}", before.elapsed());
+    assert_eq!(last_state(&read(&log).await), TaskState::Canceled);
+    assert_eq!(store.controls(&task.id, 0).await.unwrap(), [], "the run has acted on it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_ends_with_its_run_and_with_its_process() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("go", None)).await.unwrap();
+    let held = store.acquire(&log.task_id(), &term("b")).await.unwrap_err();
+    assert_eq!(held.category(), "lease_taken", "{held}");
+    read(&log).await;
+    store.acquire(&log.task_id(), &term("b")).await.expect("the run is over");
+
+    let (log, _) = first.send(message("slow", None)).await.unwrap();
+    read_some(&log, 2).await;
+    assert_eq!(second.recover().await.unwrap(), 1);
+    sleep(Duration::from_millis(1)).await;
+    let held = store.acquire(&log.task_id(), &term("c")).await.unwrap_err();
+    assert!(held.to_string().contains(": a has its lease until"), "it leaves the task to its owner: {held}");
+    let before = Instant::now();
+    first.drain(Duration::ZERO).await;
+    assert_eq!(second.recover().await.unwrap(), 1);
+    let task = second.cancel(&log.task_id()).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Canceled);
+    assert!(before.elapsed() < TTL / 2, "the next process waits for nothing: {:?}", before.elapsed());
+}
+
+/// The owner loses the store for longer than its term, and another process continues the run.
+#[tokio::test(start_paused = true)]
+async fn past_its_lease_an_owner_shows_nothing_and_its_readers_follow_the_next_owner() {
+    let store = Arc::new(Gated::<Network>::default());
+    let (first, second) = (process("a", store.clone()), process("b", store.inner.clone()));
+    let (log, _) = first.send(message("go", None)).await.unwrap();
+    read_some(&log, 4).await;
+    store.gate.is_cut.store(true, Ordering::SeqCst);
+    let shown = log.last_seq();
+    sleep(TTL).await;
+    let at_deadline = log.last_seq();
+    assert!(at_deadline > shown, "until then its readers miss nothing");
+    sleep(3 * TTL).await;
+    assert_eq!(log.last_seq(), at_deadline, "past its deadline it shows nothing");
+    assert!(!log.state().is_terminal() && !log.is_closed());
+
+    assert_eq!(second.recover().await.unwrap(), 1);
+    let continued = second.log(&log.task_id()).await.unwrap();
+    store.gate.is_cut.store(false, Ordering::SeqCst);
+    let (events, wanted) = tokio::join!(read_after(&log, at_deadline), read(&continued));
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert_eq!(texts(&events, "final_result"), texts(&wanted, "final_result"));
+    assert_eq!(log.snapshot().artifacts, continued.snapshot().artifacts);
+    assert_eq!(first.active(), 0);
+}
+
+/// The owner loses the store for longer than its term, but nobody else comes.
+#[tokio::test(start_paused = true)]
+async fn a_run_continues_if_nobody_has_taken_its_lease() {
+    let store = Arc::new(Gated::<Network>::default());
+    let runs = process("a", store.clone());
+    let (log, _) = runs.send(message("go", None)).await.unwrap();
+    read_some(&log, 4).await;
+    store.gate.is_cut.store(true, Ordering::SeqCst);
+    sleep(4 * TTL).await;
+    store.gate.is_cut.store(false, Ordering::SeqCst);
+    let events = read(&log).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert!(texts(&events, "final_result").concat().ends_with("twelve thirteen fourteen"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_to_two_processes_starts_one_task() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let request: Message = message("go", Some("one"));
+    let (one, other) = tokio::join!(first.send(request.clone()), second.send(request));
+    let (one, other) = (one.unwrap().0, other.unwrap().0);
+    assert_eq!(one.task_id(), other.task_id());
+    let (one, other) = tokio::join!(read(&one), read(&other));
+    assert_eq!([last_state(&one), last_state(&other)], [TaskState::Completed; 2]);
+    assert_eq!(store.count_tasks(&TaskFilter::default()).await.unwrap(), 1);
+}
