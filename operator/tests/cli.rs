@@ -129,8 +129,19 @@ fn render_prints_what_would_be_applied_as_a_stream_that_kubectl_takes() {
         assert_eq!(manifest["metadata"]["namespace"], "default");
         kinds.push(manifest["kind"].as_str().unwrap().to_owned());
     }
-    let expected =
-        ["ServiceAccount", "PersistentVolumeClaim", "NetworkPolicy", "Service", "ConfigMap", "Deployment"];
+    // The tool server of the agent has pods of its own.
+    let expected = [
+        "ServiceAccount",
+        "PersistentVolumeClaim",
+        "ServiceAccount",
+        "NetworkPolicy",
+        "Service",
+        "Deployment",
+        "NetworkPolicy",
+        "Service",
+        "ConfigMap",
+        "Deployment",
+    ];
     assert_eq!(kinds, expected);
 }
 

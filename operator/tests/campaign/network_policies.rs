@@ -17,9 +17,9 @@ async fn disabled_policies_are_removed_and_no_pod_restarts() {
     let (cluster, operator) = TestCluster::with_supervisor(&["argocd", "search"]).await;
     cluster.settle().await;
     let (before, pods) = (policies(&cluster), cluster.server.in_namespace(NAMESPACE).len());
-    assert_eq!(before.len(), 4, "the supervisor, two agents, a tool server: {before:?}");
+    assert_eq!(before.len(), 5, "the supervisor, two agents, two tool servers: {before:?}");
     let mut spec = everything(&["argocd", "search"]);
-    for (mode, count) in [("Disabled", 0), ("Managed", 4)] {
+    for (mode, count) in [("Disabled", 0), ("Managed", 5)] {
         spec["networkPolicy"] = json!({ "mode": mode });
         operator.access.forget_calls();
         cluster.apply(&supervisor("platform", &spec));

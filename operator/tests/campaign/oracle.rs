@@ -244,7 +244,29 @@ pub(crate) fn mask_growth(object: &mut Value) {
     if object["metadata"]["labels"]["app.kubernetes.io/component"] == "supervisor" {
         mask_hosted_agents(object);
     }
+    mask_paths_to_tools(object);
     drop_growth(object);
+}
+
+/// The paths from the supervisor to the tool servers of agents that it has hosted: rules of network policies.
+fn mask_paths_to_tools(object: &mut Value) {
+    let selects = |peer: &Value, component: &str| {
+        peer["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == component
+    };
+    let component = object["metadata"]["labels"]["app.kubernetes.io/component"].clone();
+    if object["kind"] != "NetworkPolicy" {
+        return;
+    }
+    if component == "supervisor"
+        && let Some(rules) = object["spec"]["egress"].as_array_mut()
+    {
+        rules.retain(|rule| !selects(&rule["to"][0], "tool-server"));
+    }
+    if component == "tool-server"
+        && let Some(peers) = object.pointer_mut("/spec/ingress/0/from").and_then(Value::as_array_mut)
+    {
+        peers.retain(|peer| !selects(peer, "supervisor"));
+    }
 }
 
 /// What seats are made of: containers and volumes beside the supervisor's own.

@@ -255,7 +255,9 @@ async fn an_agent_key_of_other_keys_is_reported_and_a_deleted_one_is_created_aga
     let reported =
         |found: &Value| message_of(found).contains("platform-argocd.agent-key was made for other keys");
     cluster.until("platform", reported).await;
-    cluster.server.delete("secrets", NAMESPACE, "platform-argocd.agent-key");
+    for derived in ["platform-argocd.agent-key", "platform-argocd.tools-key"] {
+        cluster.server.delete("secrets", NAMESPACE, derived);
+    }
     cluster.until("platform", is_current).await;
     assert_eq!(agent_key(&cluster), derived_key(&cluster));
     operator.stop().await;
