@@ -3,7 +3,7 @@
 # The image of an older version, under the tag `previous`, and its chart in the folder previous-chart: the version that the
 # tests upgrade from. Each release sets `revision` to the commit of the release before. Its rendered specs get the schema version
 # after this version's and a field that no program knows, so that the tests have programs of two schema versions.
-revision=0e61338cbab6304d22add27552a995c61bf6fd60
+revision=72d8b5093ad44002ce8b1f3f80fdd85e6c4497e3
 profile=${CAIPE_IMAGE_PROFILE:-release}
 
 inputs() { echo "$profile $revision $(next_schema)"; }
