@@ -203,6 +203,6 @@ async fn the_tasks_of_somebody_else_are_not_there() {
     assert_eq!((listed.total_size, &*listed.tasks[0].id), (1, &*berts.id));
     stranger.context_id = Some(berts.context_id);
     assert!(agent.send(SendMessageRequest::new(stranger), &bert).await.is_ok(), "their own goes on");
-    assert!(matches!(runs.admit(None, "none").await, Ok(())));
+    assert!(matches!(runs.admit(None, "none").await, Err(RunError::UnknownTask(_))));
     assert!(matches!(runs.admit(Some("anna"), "none").await, Err(RunError::UnknownTask(_))));
 }
