@@ -117,10 +117,11 @@ pub trait AgentBackend: Send + Sync + fmt::Debug {
         cancel: CancellationToken,
     ) -> DelegationEnd;
 
-    /// Cancels a task that a remote agent has accepted. Returns once the agent has canceled it, or has ended it before.
+    /// Cancels a task that a remote agent has accepted. Returns once the agent has answered, also if it answers that the task
+    /// cannot be canceled because it has ended.
     ///
     /// # Errors
-    /// A reason without a credential, if the same call may succeed later.
+    /// A reason without a credential, if the agent has not answered the call.
     async fn cancel_task(&self, task: &str) -> Result<(), String>;
 }
 

@@ -17,7 +17,7 @@ use super::super::RemoteBackend;
 use super::super::test_agent::{TestAgent, TestResponse, artifact, backend, status, task, whole};
 use super::Ids;
 use crate::binding::ACTIVITY_EXTENSION;
-use crate::delegation::{Delegation, DelegationEvent, RunInfo, testing};
+use crate::delegation::{AgentBackend, Delegation, DelegationEvent, RunInfo, testing};
 use crate::remote::ProbeError;
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -433,6 +433,20 @@ async fn a_task_that_the_agent_does_not_know_is_reported() {
     let updates = run(&test_agent.backend(), Some(remote(RemotePlace::default()))).await;
     assert!(failure(&updates).starts_with("it does not go on with the task: Task not found."), "{updates:?}");
     assert_eq!(test_agent.count("SendStreamingMessage"), 0, "the work is not done twice");
+}
+
+#[tokio::test]
+async fn a_cancellation_is_over_only_once_the_agent_has_answered_it() {
+    for (response, expected) in [
+        (TestResponse::Error(-32002, "It has ended"), Ok(())),
+        (TestResponse::Status(401), Err("denied".to_owned())),
+        (TestResponse::Status(404), Err("status".to_owned())),
+        (TestResponse::Status(500), Err("status".to_owned())),
+    ] {
+        let response = std::sync::Mutex::new(Some(response));
+        let test_agent = foreign(move |_, _| response.lock().unwrap().take().unwrap()).await;
+        assert_eq!(test_agent.backend().cancel_task("t").await, expected);
+    }
 }
 
 #[tokio::test]

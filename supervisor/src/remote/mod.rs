@@ -122,11 +122,11 @@ impl AgentBackend for RemoteBackend {
         let name = &self.target.name;
         match tokio::time::timeout(SHORT_CALL, canceled).await {
             Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) if error.is_transient() => Err(error.category().to_owned()),
-            Ok(Err(error)) => {
-                tracing::debug!(agent = %name, task, category = error.category(), "a remote task has ended before");
+            Ok(Err(ClientError::Remote(error))) => {
+                tracing::debug!(agent = %name, task, %error, "the agent has not canceled a task");
                 Ok(())
             }
+            Ok(Err(error)) => Err(error.category().to_owned()),
             Err(_) => Err("it took too long".to_owned()),
         }
     }

@@ -71,7 +71,7 @@ impl Leases {
     }
 
     /// The same, and tries again while the store is not available.
-    pub(super) async fn acquire_patiently(
+    pub(super) async fn acquire_with_retries(
         &self,
         task: &str,
         stop: CancellationToken,

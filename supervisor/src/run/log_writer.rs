@@ -117,7 +117,7 @@ impl LogWriter {
         if let Some(lease) = &self.lease {
             return Ok(lease.state.clone());
         }
-        let lease = self.leases.acquire_patiently(&self.fence.task, CancellationToken::new()).await?;
+        let lease = self.leases.acquire_with_retries(&self.fence.task, CancellationToken::new()).await?;
         let state = lease.state.clone();
         self.hold(lease);
         Ok(state)

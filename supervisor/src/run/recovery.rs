@@ -77,7 +77,7 @@ impl Runs {
     async fn resume_task(self: &Arc<Self>, claimed: ClaimedTask) -> Result<(), RunError> {
         let ClaimedTask { record, lease, turn } = claimed;
         let recorded = lease.recorded();
-        let held = self.leases.acquire_patiently(&record.id, lease.stop()).await?;
+        let held = self.leases.acquire_with_retries(&record.id, lease.stop()).await?;
         // As it is now: another process may have continued it.
         let record = self.record(&record.id).await?;
         if !record.phase.is_under_way() {

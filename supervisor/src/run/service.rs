@@ -114,8 +114,9 @@ impl Runs {
         drop(self.pushes.set(pushes));
     }
 
-    /// The log of a task, read from the store if it is not in memory. If another process runs the task, the log follows it. If the task waits, the log is closed: a
-    /// subscriber gets the task and the end of the stream. The answer continues in a new log.
+    /// The log of a task, read from the store if it is not in memory. If another process runs the task, the log follows it. If
+    /// the task waits, the log is closed: a subscriber gets the task and the end of the stream. The answer continues in a new
+    /// log.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
         if let Some(log) = self.active_tasks.log(id) {
             return Ok(log);
