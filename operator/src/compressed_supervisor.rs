@@ -1,19 +1,15 @@
 //! `CaipeSupervisor`s in the watch cache, compressed except for their identity. A thousand resources with two agents each
 //! take 1.7 MiB instead of 9.6 MiB of resident memory (debug build, 5,000 resources, November 2026).
 
-use std::io::{self, Write};
-
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
-use flate2::Compression;
-use flate2::read::DeflateDecoder;
-use flate2::write::DeflateEncoder;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
-use serde::de::{DeserializeOwned, Error};
+use serde::de::Error;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use crate::compact_text::CompactText;
+use crate::compressed_json::CompressedJson;
 
 /// A resource as the watch delivers it.
 #[derive(Debug, Clone, Resource)]
@@ -36,7 +32,7 @@ pub(crate) struct CompressedSupervisor {
     uid: Option<CompactText>,
     /// Whether it is terminating.
     deleting: bool,
-    content: Box<[u8]>,
+    content: CompressedJson,
 }
 
 impl CompressedSupervisor {
@@ -54,7 +50,7 @@ impl CompressedSupervisor {
     /// # Errors
     /// If the API server's JSON is no `CaipeSupervisor`.
     pub(crate) fn open(&self) -> Result<CaipeSupervisor, InvalidResource> {
-        self.parse().map_err(|error: serde_json::Error| match self.parse() {
+        self.content.parse().map_err(|error: serde_json::Error| match self.content.parse() {
             Ok(json) => invalid(json),
             Err(_) => InvalidResource(error.to_string()),
         })
@@ -62,18 +58,13 @@ impl CompressedSupervisor {
 
     /// The resource with an empty spec, for one whose spec is invalid.
     pub(crate) fn without_spec(&self) -> CaipeSupervisor {
-        let metadata = self.parse::<MetadataOnly>().map(|object| object.metadata).unwrap_or_default();
+        let metadata = self.content.parse::<MetadataOnly>().map(|object| object.metadata).unwrap_or_default();
         CaipeSupervisor { metadata, spec: CaipeSupervisorSpec::default(), status: self.status() }
     }
 
     /// The status, if there is a valid one.
     pub(crate) fn status(&self) -> Option<CaipeSupervisorStatus> {
-        self.parse::<StatusOnly>().ok()?.status
-    }
-
-    fn parse<T: DeserializeOwned>(&self) -> Result<T, serde_json::Error> {
-        let json = io::read_to_string(DeflateDecoder::new(self.content.as_ref()));
-        serde_json::from_str(&json.map_err(serde_json::Error::io)?)
+        self.content.parse::<StatusOnly>().ok()?.status
     }
 }
 
@@ -107,7 +98,7 @@ impl<'de> Deserialize<'de> for WatchedSupervisor {
             metadata.remove("managedFields");
         }
         let metadata = ObjectMeta::deserialize(&sent["metadata"]).map_err(D::Error::custom)?;
-        let content = deflated(&sent).map_err(D::Error::custom)?;
+        let content = CompressedJson::new(&sent).map_err(D::Error::custom)?;
         let compressed = CompressedSupervisor {
             uid: metadata.uid.as_deref().map(CompactText::from),
             deleting: metadata.deletion_timestamp.is_some(),
@@ -115,13 +106,6 @@ impl<'de> Deserialize<'de> for WatchedSupervisor {
         };
         Ok(Self { metadata, compressed })
     }
-}
-
-fn deflated(sent: &Value) -> io::Result<Box<[u8]>> {
-    let mut encoder = DeflateEncoder::new(Vec::new(), Compression::fast());
-    // As one write: each one clears the encoder's buffer of 32 KiB.
-    encoder.write_all(&serde_json::to_vec(sent)?)?;
-    Ok(encoder.finish()?.into())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod compact_map;
 pub mod compact_text;
+mod compressed_json;
 mod compressed_supervisor;
 pub mod defaults;
 pub mod events;

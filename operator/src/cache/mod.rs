@@ -33,16 +33,16 @@ use crate::references::{ConfigMapContent, Names, Version};
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ObservedState {
     /// Managed objects, by kind and name.
-    pub children: CompactMap<(Kind, Arc<str>), Arc<Child>>,
+    pub children: CompactMap<(Kind, Arc<str>), Child>,
     /// The state of its Deployments, by name.
-    pub workloads: CompactMap<Arc<str>, Arc<Workload>>,
-    pub pods: CompactMap<Arc<str>, Arc<Pod>>,
+    pub workloads: CompactMap<Arc<str>, Workload>,
+    pub pods: CompactMap<Arc<str>, Pod>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CachedObject {
-    child: Option<Arc<Child>>,
-    workload: Option<Arc<Workload>>,
+    child: Option<Child>,
+    workload: Option<Workload>,
 }
 
 impl CachedObject {
@@ -142,7 +142,7 @@ impl Cache {
     pub fn record_draining(&self, key: &Key, kind: Kind, name: &str, since: Option<&str>) {
         self.lock().change(key, |observed| {
             let Some(child) = observed.children.get_mut_by(order(kind, name)) else { return false };
-            Arc::make_mut(child).set_draining_since(since);
+            child.set_draining_since(since);
             true
         });
     }
@@ -151,7 +151,7 @@ impl Cache {
     pub fn record_epoch(&self, key: &Key, pod: &str, epoch: &str) {
         self.lock().change(key, |observed| {
             let Some(pod) = observed.pods.get_mut(pod) else { return false };
-            Arc::make_mut(pod).epoch = Some(epoch.into());
+            pod.epoch = Some(epoch.into());
             true
         });
     }
@@ -255,7 +255,7 @@ enum Extract {
 }
 
 impl ObservedState {
-    pub fn child(&self, kind: Kind, name: &str) -> Option<&Arc<Child>> {
+    pub fn child(&self, kind: Kind, name: &str) -> Option<&Child> {
         self.children.get_by(order(kind, name))
     }
 
@@ -313,10 +313,10 @@ fn order(kind: Kind, name: &str) -> impl Fn(&(Kind, Arc<str>)) -> Ordering {
 }
 
 /// Inserts a changed value; returns whether it has changed.
-fn put<K: Ord, V: PartialEq>(map: &mut CompactMap<K, Arc<V>>, key: K, value: V) -> bool {
-    let is_known = map.get(&key).is_some_and(|known| **known == value);
+fn put<K: Ord, V: PartialEq>(map: &mut CompactMap<K, V>, key: K, value: V) -> bool {
+    let is_known = map.get(&key) == Some(&value);
     if !is_known {
-        map.insert(key, Arc::new(value));
+        map.insert(key, value);
     }
     !is_known
 }

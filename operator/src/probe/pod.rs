@@ -6,8 +6,9 @@ use tokio::time::{Duration, Instant};
 use super::change_filter::is_significant;
 use super::debounce::Debounce;
 use super::failure::Failure;
-use super::result::{CardSummary, Endpoints, PackedReport, PackedResult, PodTarget, ProbeResult};
+use super::result::{CardSummary, Endpoints, PackedResult, PodTarget, ProbeResult};
 use super::schedule::{PodId, Slot};
+use crate::compressed_json::CompressedJson;
 
 /// How long the card of our own agent counts while its report shows that it responds.
 const CARD: Duration = Duration::from_secs(10);
@@ -80,7 +81,7 @@ impl Pod {
         self.set_result(report.filter(|_| endpoints.status()), card.filter(|_| endpoints.card()));
     }
 
-    fn set_result(&mut self, report: Option<PackedReport>, card: Option<Box<CardSummary>>) {
+    fn set_result(&mut self, report: Option<CompressedJson>, card: Option<Box<CardSummary>>) {
         let failure = self.status.failure().or(self.card.failure()).map(|failure| failure.as_str().into());
         self.result = PackedResult { report, card, failure };
     }
@@ -98,8 +99,11 @@ impl Pod {
         let endpoints = self.target.endpoints;
         let report = match status.filter(|_| endpoints.status()) {
             Some(answer) => {
-                let answer = answer.map(|report| PackedReport::new(&report));
-                self.status.record(answer.map_err(|failure| failure.message), before.report.as_ref())
+                let answer = answer.map_err(|failure| failure.message).and_then(|report| {
+                    CompressedJson::new(&report)
+                        .map_err(|error| format!("failed to store the report: {error}"))
+                });
+                self.status.record(answer, before.report.as_ref())
             }
             None => before.report.clone(),
         };

@@ -6,6 +6,8 @@ use std::net::IpAddr;
 use caipe_crds::internal_status::Report;
 use secrecy::SecretString;
 
+use crate::compressed_json::CompressedJson;
+
 /// The pods to probe for one supervisor.
 #[derive(Debug, Clone, Default)]
 pub struct Targets {
@@ -64,7 +66,7 @@ pub struct ProbeResult {
 /// A result at rest. The prober stores one of each pod, and a reconcile reads it.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct PackedResult {
-    pub(super) report: Option<PackedReport>,
+    pub(super) report: Option<CompressedJson>,
     pub(super) card: Option<Box<CardSummary>>,
     pub(super) failure: Option<Box<str>>,
 }
@@ -72,25 +74,10 @@ pub(super) struct PackedResult {
 impl PackedResult {
     /// The result; none before the first probe.
     pub(super) fn open(&self) -> Option<ProbeResult> {
-        let report = self.report.as_ref().and_then(PackedReport::open);
+        let report = self.report.as_ref().and_then(|report| report.parse().ok());
         let (card, failure) = (self.card.as_deref().cloned(), self.failure.as_deref().map(str::to_owned));
         let is_known = report.is_some() || card.is_some() || failure.is_some();
         is_known.then_some(ProbeResult { report, card, failure })
-    }
-}
-
-/// A report as JSON, which takes a third of its memory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PackedReport(Box<[u8]>);
-
-impl PackedReport {
-    pub(super) fn new(report: &Report) -> Self {
-        // Every report can be serialized: it was read from JSON.
-        Self(serde_json::to_vec(report).unwrap_or_default().into())
-    }
-
-    fn open(&self) -> Option<Report> {
-        serde_json::from_slice(&self.0).ok()
     }
 }
 

@@ -37,7 +37,7 @@ impl Observation {
 
     /// The supervisor's Deployment.
     pub fn deployment(&self) -> Option<&Workload> {
-        self.observed.workloads.get(self.name.as_str()).map(Arc::as_ref)
+        self.observed.workloads.get(self.name.as_str())
     }
 
     /// Whether the cluster has a rendered spec.
@@ -48,7 +48,7 @@ impl Observation {
     /// The agents with a Deployment, and since when it drains.
     pub fn deployed(&self) -> BTreeMap<String, Option<String>> {
         let deployments = self.observed.children.values().filter(|child| child.kind == Kind::Deployment);
-        let of_agent = |child: &Arc<Child>| {
+        let of_agent = |child: &Child| {
             let agent = child.agent()?;
             let own = *child.name == *names::agent(&self.name, agent);
             own.then(|| (agent.to_owned(), child.draining_since().map(str::to_owned)))
@@ -82,7 +82,7 @@ impl Observation {
 
     /// The supervisor's pods that are not terminating.
     pub fn supervisors(&self) -> impl Iterator<Item = (&str, &Pod)> {
-        let pods = self.observed.pods.iter().map(|(name, pod)| (name.as_ref(), pod.as_ref()));
+        let pods = self.observed.pods.iter().map(|(name, pod)| (name.as_ref(), pod));
         pods.filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
     }
 
@@ -138,7 +138,7 @@ impl Observation {
     /// The pods to probe.
     pub fn targets(&self, resource: &CaipeSupervisor, token: Option<SecretString>) -> Targets {
         let pods = self.observed.pods.iter().filter(|(_, pod)| !pod.deleting);
-        let target = |(name, pod): (&Arc<str>, &Arc<Pod>)| {
+        let target = |(name, pod): (&Arc<str>, &Pod)| {
             let endpoints = match &*pod.component {
                 labels::COMPONENT_SUPERVISOR => Endpoints::Status,
                 labels::COMPONENT_AGENT if is_foreign(resource, pod.agent.as_deref()?) => Endpoints::Card,
@@ -151,7 +151,7 @@ impl Observation {
     }
 
     pub fn failed_containers(&self) -> BTreeMap<PodOwner, String> {
-        failed_containers::failed_containers(self.observed.pods.values().map(Arc::as_ref))
+        failed_containers::failed_containers(self.observed.pods.values())
     }
 
     /// The facts about pods of remote agents and tool servers.

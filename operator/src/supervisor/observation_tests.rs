@@ -24,7 +24,7 @@ fn idle(epoch: u64) -> ProbeResult {
 }
 
 fn observation(pods: &[(&str, Pod)], results: &[(&str, ProbeResult)]) -> Observation {
-    let pods = pods.iter().map(|(name, pod)| ((*name).into(), Arc::new(pod.clone()))).collect();
+    let pods = pods.iter().map(|(name, pod)| ((*name).into(), pod.clone())).collect();
     let results = results.iter().map(|(name, view)| ((*name).to_owned(), view.clone())).collect();
     Observation::new(
         &Key::new("team", "platform"),
@@ -99,8 +99,8 @@ fn problems_of_pods_are_assigned_to_their_component() {
         for (name, failure) in [("platform-jira", None), ("platform-jira-files", Some("of a tool server"))] {
             let (child, workload) = deployment(name, failure);
             let observed = Arc::make_mut(&mut observation.observed);
-            observed.children.insert((Kind::Deployment, name.into()), Arc::new(child));
-            observed.workloads.insert(name.into(), Arc::new(workload));
+            observed.children.insert((Kind::Deployment, name.into()), child);
+            observed.workloads.insert(name.into(), workload);
         }
         assert_eq!(observation.remotes(), BTreeMap::from([("jira".to_owned(), expected)]), "{case}");
     }

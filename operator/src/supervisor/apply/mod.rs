@@ -4,8 +4,6 @@
 mod dry_run;
 mod ownership;
 
-use std::sync::Arc;
-
 use kube::api::{
     DeleteParams, DynamicObject, Patch, PatchParams, PostParams, Preconditions, PropagationPolicy,
 };
@@ -60,22 +58,22 @@ impl Applier<'_> {
         manifests: &[&Manifest],
         observed: &ObservedState,
         state: &ReconcileState,
-    ) -> Result<Vec<Arc<Child>>, Error> {
+    ) -> Result<Vec<Child>, Error> {
         self.dry_run(manifests, observed, state).await?;
         let mut after = Vec::with_capacity(manifests.len());
         for manifest in manifests {
             let child = observed.child(manifest.kind, &manifest.name);
             if let Some(child) = child.filter(|child| !needs_writing(manifest, child, state)) {
-                after.push(Arc::clone(child));
+                after.push(child.clone());
                 continue;
             }
             // Until the write is in the cache: two supervisors can want objects of the same name.
             let _claim = self.reserve(manifest)?;
-            let uid = self.check_owner(manifest, child.map(Arc::as_ref)).await?;
+            let uid = self.check_owner(manifest, child).await?;
             if child.is_some_and(|child| child.draining_since().is_some()) {
                 self.mark(manifest.kind, &manifest.name, None).await?;
             }
-            after.push(Arc::new(self.write_own(manifest, uid).await?));
+            after.push(self.write_own(manifest, uid).await?);
         }
         Ok(after)
     }

@@ -45,7 +45,7 @@ impl Reconciler<'_> {
         let after = applier.apply(&due, &self.observation.observed, &self.state).await?;
         let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
         let wrote = after.iter().any(|child| before(child) != Some(child));
-        self.state.applied(after.iter().map(AsRef::as_ref));
+        self.state.applied(&after);
         let epoch = decision.spec.epoch;
         let (refreshed, again) =
             refresh_kubelets(&applier, &self.observation, &mut self.state.refreshed, epoch).await?;
