@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, AlwaysAllowed, CallId, DelegateUpdate, DelegationOutcome, Form, Resume};
+use caipe_engine::{
+    AgentName, AlwaysAllowed, ApprovedCall, CallId, DelegateUpdate, DelegationOutcome, Form, Resume,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +30,8 @@ pub struct RunInfo {
     pub require_approval: Arc<[String]>,
     /// The calls that a person has allowed for the rest of the conversation.
     pub always_allowed: Arc<AlwaysAllowed>,
+    /// The calls of the agent that a person has approved with the form of a workflow.
+    pub approved: Arc<[ApprovedCall]>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,
 }

@@ -17,7 +17,7 @@ use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
@@ -135,6 +135,18 @@ impl Agent {
             workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
             limits: self.limits.clone(),
         }
+    }
+
+    /// The approved calls of this agent, by the names that its model knows the tools by. A call of a tool that is not offered,
+    /// or whose name several tools have, is left out, so that it waits for a person.
+    pub fn offered_calls(&self, approved: &[ApprovedCall]) -> Vec<ApprovedCall> {
+        let view = self.toolbox.view();
+        let own = approved.iter().filter(|call| call.is_of(&self.name));
+        let offered = own.filter_map(|call| {
+            let tool = approvals::offered_name(&call.tool, &view)?;
+            Some(ApprovedCall { tool, ..call.clone() })
+        });
+        offered.collect()
     }
 
     /// Its faults, a line each: unavailable tool servers, malformed tools, approvals that match no tool.

@@ -77,7 +77,9 @@ fn first_input(
         Some(Resume { from: None, .. }) | None => {
             let message = Arc::new(Message::text(Role::User, prompt));
             let always_allowed = (*run.always_allowed).clone();
-            let state = Box::new(RunState { scope, always_allowed, ..RunState::new(agent.name.clone()) });
+            let approved = agent.offered_calls(&run.approved);
+            let state =
+                Box::new(RunState { scope, always_allowed, approved, ..RunState::new(agent.name.clone()) });
             let abilities = agent.abilities(&run.require_approval);
             return FirstInput::Run(state, Input::Message { message, abilities });
         }

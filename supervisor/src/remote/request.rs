@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::form;
-use crate::binding::{ALWAYS_ALLOWED, REQUIRE_APPROVAL};
+use crate::binding::{ALWAYS_ALLOWED, APPROVED_CALLS, REQUIRE_APPROVAL};
 use crate::delegation::{Delegation, RunInfo};
 
 /// The namespace of all ids.
@@ -62,7 +62,11 @@ fn id(parts: &[&[u8]]) -> Uuid {
 pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[String]) -> Message {
     let mut message = Message::user(&ids.message, &delegation.prompt);
     message.context_id = Some(ids.context.clone());
-    message.metadata = Some(metadata(delegation, &ids.memory, require_approval));
+    let mut metadata = metadata(delegation, &ids.memory, require_approval);
+    // The agent keeps them with its task.
+    let approved = &delegation.run.approved;
+    metadata.extend((!approved.is_empty()).then(|| (APPROVED_CALLS.to_owned(), json!(approved))));
+    message.metadata = Some(metadata);
     message
 }
 

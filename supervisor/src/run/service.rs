@@ -411,6 +411,10 @@ impl Runs {
                 state.always_allowed.entry(agent.name.clone()).or_default().extend(allowed);
             }
         }
+        if matches!(begin, RunTrigger::First(_) | RunTrigger::Request(_)) {
+            let approved = if self.serves_people() { Vec::new() } else { event_log.approved_calls() };
+            state.approved = agent.offered_calls(&approved);
+        }
         if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }

@@ -162,7 +162,7 @@ pub(crate) fn to_task(task: Option<&str>, context: &str, parts: Vec<Part>) -> Me
 
 /// An authenticated caller, which owns its tasks.
 pub(crate) fn caller(name: &str) -> Caller {
-    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), person: None }
+    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), person: None, has_key: false }
 }
 
 /// Decisions as clients send them.

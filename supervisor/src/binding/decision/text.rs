@@ -131,9 +131,12 @@ pub(in crate::binding) fn waiting_calls(questions: &[&Form]) -> String {
 
 /// The answers in text that each of several calls permits.
 pub(in crate::binding) fn listed_answers(calls: &[&Form]) -> String {
-    let answers = |call: &&Form| match call.is_approval() {
-        true => format!("{}: {}", call.action, call.text_answers()),
-        false => "a form: a line `field: value` for each field".to_owned(),
+    let answers = |call: &&Form| {
+        if call.is_approval() {
+            format!("{}: {}", call.action, call.text_answers())
+        } else {
+            "a form: a line `field: value` for each field".to_owned()
+        }
     };
     calls.iter().map(answers).collect::<Vec<_>>().join("; ")
 }

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware;
 use caipe_a2a::card::CardBuilder;
 use caipe_a2a::client::{CardCache, http_builder};
 use caipe_a2a::server::{ServerOptions, router};
@@ -23,13 +25,16 @@ use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService,
 use crate::agents::InProcessBackend;
 use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
-use crate::http::TaskApi;
+use crate::http::{self, Guard, Keyring, TaskApi};
 use crate::mcp::{ServerSpec, Toolbox, Transport};
 use crate::remote::{RemoteBackend, RemoteTarget};
 use crate::run::{LOG_MEMORY, Runs};
 
 /// How long anything may take that should happen.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The key of the agent, which its supervisor has.
+const KEY: &str = "key-of-the-helper";
 
 /// Bytes of a connection that come one by one.
 const SHORT: usize = 32 * 1024;
@@ -95,7 +100,7 @@ impl Worker {
         let target = RemoteTarget {
             name: AgentName::new("helper"),
             url: url.parse().unwrap(),
-            headers: HeaderMap::new(),
+            headers: HeaderMap::from_iter([(AUTHORIZATION, format!("Bearer {KEY}").parse().unwrap())]),
             silence: Duration::from_secs(20),
             require_approval: Vec::new(),
         };
@@ -163,7 +168,10 @@ async fn serve(agent: Arc<Agent>, presentation: Presentation, listener: TcpListe
     let card =
         CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
     let task_api = TaskApi::new(runs, [card.clone(), card], None);
-    drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default())).await);
+    let keyring = Keyring { shared: Some(KEY.into()), ..Keyring::default() };
+    let guard = Guard::new(listener.local_addr().unwrap(), keyring, false).unwrap();
+    let guarded = middleware::from_fn_with_state(guard, http::check);
+    drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default()).layer(guarded)).await);
 }
 
 /// Forwards connections, a byte at a time while the answer is short, so that characters are split.
