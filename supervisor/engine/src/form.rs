@@ -146,6 +146,19 @@ impl Form {
         }
     }
 
+    /// The question without the offer to allow later calls too.
+    #[must_use]
+    pub(crate) fn without_always(mut self) -> Self {
+        self.always = false;
+        for call in self.arguments.get_mut("calls").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(call) = call.as_object_mut().filter(|_| self.action.contains(SEPARATOR)) {
+                call.remove("always");
+            }
+        }
+        self.mark_fields();
+        self
+    }
+
     /// Writes the id of its call into each field.
     fn mark_fields(&mut self) {
         for (at, call) in self.calls().iter().enumerate() {

@@ -20,6 +20,9 @@ pub const ALWAYS_ALLOWED: &str = "always_allowed";
 /// workflow.
 pub const APPROVED_CALLS: &str = "approved_calls";
 
+/// The member of a message's metadata with the names of the agents on the way to the agent that gets it, the latter last.
+pub const DELEGATION_PATH: &str = "delegation_path";
+
 /// The member of a message's metadata with the user's e-mail address.
 pub const USER_EMAIL: &str = "user_email";
 
@@ -56,6 +59,8 @@ pub struct Request {
     pub always_allowed: Vec<String>,
     /// The calls that a person has approved with the form of a workflow, as the delegating supervisor says.
     pub approved_calls: Vec<ApprovedCall>,
+    /// The agents on the way to this agent, this one last, as the delegating supervisor says.
+    pub delegation_path: Vec<String>,
     /// Whether the client wants the text of agents (the extension [`ACTIVITY_EXTENSION`]).
     pub agents_words: bool,
     text: String,
@@ -99,6 +104,7 @@ impl Request {
             require_approval: patterns(metadata, REQUIRE_APPROVAL)?,
             always_allowed: patterns(metadata, ALWAYS_ALLOWED)?,
             approved_calls: approved_calls(metadata)?,
+            delegation_path: patterns(metadata, DELEGATION_PATH)?,
             agents_words: message.extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION),
             text,
             decisions,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use caipe_a2a::event_id;
 use caipe_a2a::model::{Event, Message, Task};
 use caipe_a2a::server::{LogBudget, TaskLog};
-use caipe_engine::{ApprovedCall, EventKind, Outcome, RunEvent, RunState};
+use caipe_engine::{AgentName, ApprovedCall, CallId, EventKind, Outcome, RunEvent, RunState};
 use caipe_store::{Follower, SavedConversation, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use super::leases::{HeldLease, Leases};
 use super::log_writer::{LogWriter, Writing};
 use super::outbox::{self, Outbox};
 use crate::binding::{self, Binding, Presentation, Request};
-use crate::delegation::RunInfo;
+use crate::delegation::{ParentCall, RunInfo};
 
 /// How often a log that follows another process looks for readers.
 const UNREAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -234,6 +234,7 @@ impl TaskEventLog {
             user: user.map(Into::into),
             always_allowed: Arc::default(),
             approved: Arc::default(),
+            parents: request.as_ref().map(parents).unwrap_or_default(),
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
             require_approval: require_approval.into(),
         }
@@ -403,4 +404,10 @@ impl Sink for TaskEventLog {
     fn save(&mut self) {
         self.writer.save();
     }
+}
+
+/// The agents on the way to this one. Their calls are those of other processes.
+fn parents(request: &Request) -> Arc<[ParentCall]> {
+    let parent = |name: &String| ParentCall { call: CallId::new(), agent: AgentName::new(name) };
+    request.delegation_path.iter().map(parent).collect()
 }

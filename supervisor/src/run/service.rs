@@ -372,7 +372,11 @@ impl Runs {
         let (user, agent) = (event_log.user_with(begin.user()), self.supervisor.get());
         // An agent that has just started has no tools yet.
         agent.settled(&stop).await;
-        let run = event_log.info(user);
+        let mut run = event_log.info(user);
+        if self.serves_people() {
+            // The agents of a supervisor are not those of its caller.
+            run.parents = Arc::default();
+        }
         let (state, start) = match self.prepare(&agent, &run, &mut event_log, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return event_log.fail(&error.to_string()).await,
@@ -421,7 +425,7 @@ impl Runs {
         let authority = Authority { agent, owner: event_log.record().owner.as_deref() };
         let start = begin.start(
             &state,
-            || agent.abilities(&run.require_approval),
+            || agent.abilities(run),
             |request, decisions| authority.refusal(&state, request, decisions),
         );
         if state.phase == Phase::Waiting && matches!(start, RunStart::Run(_)) {

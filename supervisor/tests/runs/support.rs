@@ -98,7 +98,7 @@ impl TestSetup {
 
     /// An agent with the tools.
     pub(crate) fn worker(&self, name: &str) -> Arc<Agent> {
-        self.agent(name, Role::Worker, self.servers.clone(), self.require_approval.clone())
+        self.agent(name, Role::worker(), self.servers.clone(), self.require_approval.clone())
     }
 
     fn agent(
@@ -109,7 +109,7 @@ impl TestSetup {
         require_approval: Vec<String>,
     ) -> Arc<Agent> {
         let prompt =
-            if matches!(role, Role::Worker) { format!("You are the {name}.") } else { String::new() };
+            if matches!(role, Role::Worker(_)) { format!("You are the {name}.") } else { String::new() };
         Arc::new(Agent {
             name: AgentName::new(name),
             title: name.to_owned(),

@@ -3,6 +3,7 @@
 
 mod approved_calls;
 mod delegate;
+mod depth;
 mod scenarios;
 mod wire;
 mod worker;

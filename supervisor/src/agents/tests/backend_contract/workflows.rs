@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::wire::{Names, read_after};
 use super::worker::{PLACEMENTS, Worker, agent};
-use crate::agent::{Delegate, Delegates, Role, SelfService};
+use crate::agent::{Agent, Delegate, Delegates, Role, SelfService};
 use crate::agents::InProcessBackend;
 use crate::binding::Presentation;
 use crate::run::{LOG_MEMORY, Runs};
@@ -69,16 +69,20 @@ impl Asked {
             title: "Helper".to_owned(),
             routing_hint: "helps".to_owned(),
         };
-        let asking = agent("user_input", USER_INPUT, Role::Worker, Vec::new(), Vec::new());
+        let asking = agent("user_input", USER_INPUT, Role::worker(), Vec::new(), Vec::new());
         self_service.user_input = Some(Arc::new(InProcessBackend(Arc::new(asking))));
         let spec = resolve(&caipe_crds::default_resource(), &BTreeMap::new()).unwrap().spec;
         let delegates: Delegates = [(caipe_engine::AgentName::new("helper"), delegate)].into_iter().collect();
         let role = Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates), self_service };
-        let front = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
+        Self::of(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()), name).await
+    }
+
+    /// A task of this supervisor, up to its end or its question.
+    pub(super) async fn of(front: Agent, text: &str) -> Self {
         let presentation = Presentation::Supervisor { tool_output: None };
         let store = Arc::<MemoryStore>::default();
-        let runs = Runs::new(front, presentation, store, Duration::from_mins(10), LOG_MEMORY);
-        let (log, after) = runs.send(Message::user("m", name)).await.unwrap();
+        let runs = Runs::new(Arc::new(front), presentation, store, Duration::from_mins(10), LOG_MEMORY);
+        let (log, after) = runs.send(Message::user("m", text)).await.unwrap();
         let mut asked = Self { runs, log, names: Names::default(), events: Vec::new() };
         asked.read(after).await;
         asked
