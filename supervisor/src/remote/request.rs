@@ -143,3 +143,7 @@ fn traceparent(trace_id: &str, span: &str) -> Option<String> {
 #[cfg(test)]
 #[path = "request_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "request_properties.rs"]
+mod properties;
