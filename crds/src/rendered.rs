@@ -228,6 +228,9 @@ pub struct RenderedAgent {
     /// The principals that may decide its approvals, instead of those of the supervisor.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approvers: Vec<Approver>,
+    /// The agents that it may delegate to. The spec of an agent's own process has those that are remote.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub delegates: Vec<String>,
     /// What it may do by itself.
     #[serde(default, skip_serializing_if = "AgentMode::is_ask")]
     pub mode: AgentMode,
@@ -342,8 +345,8 @@ impl RenderedSpec {
         self
     }
 
-    /// The spec for a process that serves one agent. Returns that agent too. The other agents and the settings of the
-    /// supervisor are left out, so that a change there does not change this spec. A spec that is for this agent already keeps
+    /// The spec for a process that serves one agent. Returns that agent too. The settings of the supervisor and the
+    /// other agents are left out, except for the remote ones that it delegates to, so that a change there does not change this spec. A spec that is for this agent already keeps
     /// its hash, which may cover fields that this program does not know.
     ///
     /// # Errors
@@ -365,7 +368,7 @@ impl RenderedSpec {
     fn alone(mut self, agent: RenderedAgent) -> Self {
         // The supervisor passes on only the decisions of principals that may decide.
         self.approvers = Vec::new();
-        self.agents = vec![RenderedAgent { approvers: Vec::new(), ..agent }];
+        self.agents = self.alone_with_delegates(agent);
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
         self.a2a = None;
@@ -375,6 +378,25 @@ impl RenderedSpec {
         self.cors_origins = Vec::new();
         self.workflows = Vec::new();
         self
+    }
+
+    /// The agent, and the agents that it can delegate to from a process of its own, with what a caller needs to know.
+    fn alone_with_delegates(&self, mut agent: RenderedAgent) -> Vec<RenderedAgent> {
+        let is_remote = |agent: &&RenderedAgent| matches!(agent.placement, Placement::Remote { .. });
+        let delegates = agent.delegates.iter().filter_map(|name| self.agent(name)).filter(is_remote);
+        let called = |delegate: &RenderedAgent| RenderedAgent {
+            approvers: Vec::new(),
+            delegates: Vec::new(),
+            mcp: Vec::new(),
+            model: None,
+            required_env: Vec::new(),
+            tools: Vec::new(),
+            ..delegate.clone()
+        };
+        let delegates: Vec<RenderedAgent> = delegates.map(called).collect();
+        agent.delegates = delegates.iter().map(|delegate| delegate.name.clone()).collect();
+        agent.approvers = Vec::new();
+        [vec![agent], delegates].concat()
     }
 
     /// The agent of that name; trimmed and in any case.

@@ -50,6 +50,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         // The golden files are from before these fields.
         allow_always: Vec::new(),
         approvers: Vec::new(),
+        delegates: Vec::new(),
         // The golden files are from before these fields.
         mode: AgentMode::Ask,
         read_tools: Vec::new(),

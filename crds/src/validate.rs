@@ -259,6 +259,7 @@ impl Found {
             &agent.allow_always,
             &agent.read_tools,
             &agent.auto_approve,
+            &agent.delegates,
         ];
         let tools =
             !agent.mcp.is_empty() || agent.mode.is_some() || lists.iter().any(|list| !list.is_empty());
@@ -272,6 +273,7 @@ impl Found {
         self.rule(path, kinds <= 1, rules::AGENT_KIND);
         let foreign = external || image;
         self.rule(path, !(foreign && (tools || agent.model.is_some())), rules::AGENT_FOREIGN_TOOLS);
+        self.rule(path, !agent.delegates.contains(&agent.name), rules::AGENT_DELEGATES_SELF);
         self.rule(path, !(external && pod), rules::AGENT_EXTERNAL_POD);
         let entry = catalogue::find(&agent.name);
         let is_image = kinds == 0

@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 51] = [
+const CASES: [(&str, &str, &str, &str); 52] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -82,6 +82,12 @@ const CASES: [(&str, &str, &str, &str); 51] = [
         "spec.agents[0]",
         "{ agents: [{ name: a, image: b, tools: [c] }] }",
         "{ agents: [{ name: a, image: b, tools: [] }] }",
+    ),
+    (
+        rules::AGENT_DELEGATES_SELF,
+        "spec.agents[0]",
+        "{ agents: [{ name: jira, delegates: [github, jira] }, { name: github }] }",
+        "{ agents: [{ name: jira, delegates: [github] }, { name: github }] }",
     ),
     (
         rules::APPROVER_KIND,

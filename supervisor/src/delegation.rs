@@ -4,7 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, AlwaysAllowed, CallId, DelegateUpdate, DelegationOutcome, Form, Resume};
+use caipe_crds::resolve::MOST_LEVELS;
+use caipe_engine::{
+    AgentName, AlwaysAllowed, ApprovedCall, CallId, DelegateUpdate, DelegationOutcome, Form, Resume,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -21,6 +24,8 @@ pub struct RunInfo {
     pub task: Arc<str>,
     /// The trace that the run belongs to.
     pub trace_id: Arc<str>,
+    /// The delegations that led to the run, the first one first; none for a run that a person has asked for.
+    pub parents: Arc<[ParentCall]>,
     /// The user's e-mail address, where known.
     pub user: Option<Arc<str>>,
     /// Tools that need a person's approval beside those that the agent's own specification names; the delegating
@@ -28,8 +33,34 @@ pub struct RunInfo {
     pub require_approval: Arc<[String]>,
     /// The calls that a person has allowed for the rest of the conversation.
     pub always_allowed: Arc<AlwaysAllowed>,
+    /// The calls of the agent that a person has approved with the form of a workflow.
+    pub approved: Arc<[ApprovedCall]>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,
+}
+
+/// A delegation on the way to a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ParentCall {
+    /// The call of the delegating agent; empty if it is in another process.
+    pub call: CallId,
+    /// The agent that got the task.
+    pub agent: AgentName,
+}
+
+impl RunInfo {
+    /// Whether the run may delegate to an agent: it has not the task already, and the chain is not too long.
+    pub fn may_delegate_to(&self, agent: &AgentName) -> bool {
+        self.parents.len() < MOST_LEVELS && self.parents.iter().all(|parent| parent.agent != *agent)
+    }
+}
+
+impl Delegation {
+    /// The delegations that led to the run of the agent.
+    pub(crate) fn path(&self) -> Arc<[ParentCall]> {
+        let own = ParentCall { call: self.call.clone(), agent: self.agent.clone() };
+        self.run.parents.iter().cloned().chain([own]).collect()
+    }
 }
 
 /// A task for another agent.

@@ -44,6 +44,14 @@ impl Scenario {
         self
     }
 
+    /// Adds an agent of another program at this address.
+    #[must_use]
+    pub fn foreign(mut self, name: &str, url: &str) -> Self {
+        let description = format!("Knows all about {name}.");
+        self.agents.push(json!({"name": name, "external": {"url": url, "description": description}}));
+        self
+    }
+
     /// Sets a member of an agent.
     pub fn change_agent(&mut self, name: &str, key: &str, value: Value) {
         for agent in self.agents.iter_mut().filter(|agent| agent["name"] == name) {

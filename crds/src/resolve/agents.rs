@@ -11,7 +11,7 @@ use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
 use crate::values::patterns_meet;
 
-use super::{Context, Target, models, servers, variable_part};
+use super::{Context, Target, delegates, models, servers, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
@@ -26,7 +26,10 @@ pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<R
     let declared = declared(cx);
     let requests = requests(cx);
     warn_of_unknown(cx, &requests, &declared);
-    declared.iter().filter_map(|agent| render(cx, agent, &requests, chain)).collect()
+    let mut rendered: Vec<_> =
+        declared.iter().filter_map(|agent| render(cx, agent, &requests, chain)).collect();
+    delegates::check(cx, &mut rendered);
+    rendered
 }
 
 /// The agents of the resource, or the core agents, and the agents of the catalogue that a variable enables.
@@ -119,6 +122,7 @@ pub(super) fn rendered(
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),
+        delegates: agent.delegates.clone(),
         mode: agent.mode(),
         read_tools: agent.read_tools.clone(),
         auto_approve: agent.auto_approve.clone(),
@@ -283,7 +287,7 @@ pub(super) fn address(cx: &mut Context<'_>, agent: &Agent) -> Option<String> {
 }
 
 /// The `Authorization` header: the token of an external agent, or the own key of an agent that the operator runs.
-fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
+pub(super) fn token_header(cx: &Context<'_>, agent: &Agent) -> BTreeMap<String, String> {
     let key = match &agent.external {
         Some(external) => external.secret_ref.as_ref().map(|token| SecretKeyRef::from(token).variable()),
         None => cx.in_cluster().then(|| names::OWN_AGENT_KEY.to_owned()),

@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod bridge_ports;
+mod delegates;
 mod models;
 mod servers;
 mod settings;
@@ -22,6 +23,7 @@ use crate::resource::settings::OAuth2;
 
 use variables::Variables;
 
+pub use delegates::MOST_LEVELS;
 pub use variables::{switch, variable_part};
 pub use workflows::{VARIABLES as WORKFLOW_VARIABLES, read_task_config};
 
@@ -96,8 +98,8 @@ pub fn resolve_for(
     finish(cx, models, agents, (oauth2, server.cors_origins))
 }
 
-/// Resolves one agent of a resource for a process of its own on this machine: the spec contains no other agent.
-/// Its placement has its URL, if that is known.
+/// Resolves one agent of a resource for a process of its own on this machine: the spec contains no other agent but
+/// those that it delegates to. Its placement has its URL, if that is known.
 ///
 /// # Errors
 /// Every fault that can be found; also if there is no such agent, or it is disabled, or is another program.
@@ -110,7 +112,7 @@ pub fn resolve_agent(
     let mut cx = Context::new(resource, env, &Target::Local);
     cx.faults = crate::validate(resource);
     let models = models::chain(&mut cx);
-    let agents = single_agent::agent(&mut cx, name, models.first()).into_iter().collect();
+    let agents = single_agent::agent(&mut cx, name, models.first());
     // The supervisor is the only caller, with a key of its own.
     finish(cx, models, agents, (None, Vec::new()))
 }

@@ -8,10 +8,44 @@ use crate::placement::SupportedPlacements;
 use crate::rendered::{ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::Agent;
 
-use super::{Context, agents};
+use super::{Context, agents, variable_part};
 
-/// The agent of that name, or a fault if this program cannot serve it.
-pub(super) fn agent(cx: &mut Context<'_>, name: &str, chain: Option<&ModelChoice>) -> Option<RenderedAgent> {
+/// The agent of that name and then the agents that it delegates to, or a fault if this program cannot serve it.
+pub(super) fn agent(cx: &mut Context<'_>, name: &str, chain: Option<&ModelChoice>) -> Vec<RenderedAgent> {
+    let Some(mut agent) = served(cx, name, chain) else { return Vec::new() };
+    agent.delegates = agent.delegates.iter().map(|name| normal(name)).collect();
+    let path = format!("spec.agents[{}].delegates", agent.name);
+    let delegates = agent.delegates.clone();
+    let delegates = delegates.iter().filter_map(|delegate| called(cx, &path, delegate, chain));
+    let delegates: Vec<RenderedAgent> = delegates.collect();
+    [vec![agent], delegates].concat()
+}
+
+/// An agent that another one delegates to, which must have an address.
+fn called(
+    cx: &mut Context<'_>,
+    path: &str,
+    name: &str,
+    chain: Option<&ModelChoice>,
+) -> Option<RenderedAgent> {
+    let agent = declared(cx, name)?;
+    if !agents::enabled(cx, &agent) {
+        cx.warn(path, format!("the agent `{name}` is not enabled, so nothing is delegated to it"));
+        return None;
+    }
+    let Some(url) = agents::address(cx, &agent) else {
+        let prefix = variable_part(name);
+        let message = format!(
+            "an agent in a process of its own reaches `{name}` at an address only: set {prefix}_AGENT_URL"
+        );
+        cx.fault(path, message);
+        return None;
+    };
+    let placement = Placement::Remote { url, headers: agents::token_header(cx, &agent) };
+    Some(agents::rendered(cx, &agent, catalogue::of_agent(&agent), placement, chain))
+}
+
+fn served(cx: &mut Context<'_>, name: &str, chain: Option<&ModelChoice>) -> Option<RenderedAgent> {
     let agent = declared(cx, name)?;
     let entry = catalogue::of_agent(&agent);
     if !agents::enabled(cx, &agent) {

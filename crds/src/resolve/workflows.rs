@@ -23,10 +23,12 @@ pub const VARIABLES: &str = "WORKFLOW_";
 const MOST_WORKFLOWS: usize = 50;
 const MOST_TASKS: usize = 20;
 const MOST_FIELDS: usize = 50;
+const MOST_CALLS: usize = 5;
 const MOST_BYTES: usize = 200_000;
 
-/// The keys of a task, of a form and of a field in a `task_config.yaml`.
-const TASK_KEYS: [&str; 4] = ["display_text", "subagent", "llm_prompt", "form"];
+/// The keys of a task, of a call, of a form and of a field in a `task_config.yaml`.
+const TASK_KEYS: [&str; 5] = ["display_text", "subagent", "llm_prompt", "form", "calls"];
+const CALL_KEYS: [&str; 2] = ["tool", "arguments"];
 const FORM_KEYS: [&str; 3] = ["title", "description", "fields"];
 const FIELD_KEYS: [&str; 10] = [
     "field_name",
@@ -78,7 +80,9 @@ fn unknown_in_task(task: &Value) -> Option<String> {
     let fields = form.and_then(|form| form.get("fields")).and_then(Value::as_array);
     let mut in_fields = fields.into_iter().flatten().filter_map(|field| unknown_key(field, &FIELD_KEYS));
     let in_form = || form.and_then(|form| unknown_key(form, &FORM_KEYS));
-    unknown_key(task, &TASK_KEYS).or_else(in_form).or_else(|| in_fields.next())
+    let calls = task.get("calls").and_then(Value::as_array);
+    let mut in_calls = calls.into_iter().flatten().filter_map(|call| unknown_key(call, &CALL_KEYS));
+    unknown_key(task, &TASK_KEYS).or_else(in_form).or_else(|| in_fields.next()).or_else(|| in_calls.next())
 }
 
 fn unknown_key(value: &Value, known: &[&str]) -> Option<String> {
@@ -87,11 +91,15 @@ fn unknown_key(value: &Value, known: &[&str]) -> Option<String> {
     Some(format!("the key `{unknown}` is not known; the keys are {}", known.join(", ")))
 }
 
-/// The value with keys such as `display_text` as `displayText`. A number or a truth value as default becomes a text.
+/// The value with keys such as `display_text` as `displayText`. The arguments of a call become their JSON text, and a number or a truth value as default becomes a text.
 fn in_camel_case(value: Value) -> Value {
     match value {
         Value::Object(object) => {
             let renamed = object.into_iter().map(|(key, value)| {
+                // The keys of a call's arguments are those of its tool.
+                if key == "arguments" && value.is_object() {
+                    return (key, Value::String(value.to_string()));
+                }
                 let (key, value) = (camel_case(&key), in_camel_case(value));
                 let is_scalar = key == "defaultValue" && (value.is_number() || value.is_boolean());
                 let value = if is_scalar { Value::String(value.to_string()) } else { value };
@@ -139,6 +147,7 @@ pub(super) fn workflows(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Vec<W
     }
     cx.faults.extend(faults(path, &workflows));
     warn_of_agents(cx, path, &workflows, agents);
+    leave_out_calls(cx, path, &mut workflows, agents);
     workflows
 }
 
@@ -164,7 +173,9 @@ fn faults(path: &str, workflows: &[Workflow]) -> Vec<Fault> {
         }
         for (at, task) in workflow.tasks.iter().enumerate() {
             let path = format!("{path}.tasks[{at}]");
-            faults.extend(task_faults(task).into_iter().map(|message| Fault::new(&*path, message)));
+            let has_form = workflow.tasks[..at].iter().any(|task| task.form.is_some());
+            let messages = task_faults(task).into_iter().chain(call_faults(task, has_form));
+            faults.extend(messages.map(|message| Fault::new(&*path, message)));
         }
     }
     faults
@@ -201,6 +212,50 @@ fn task_faults(task: &WorkflowTask) -> Vec<String> {
         ),
     );
     messages
+}
+
+/// The faults of the calls of a task; `has_form` if a task before it has a form.
+fn call_faults(task: &WorkflowTask, has_form: bool) -> Vec<String> {
+    let mut messages = Vec::new();
+    if !task.calls.is_empty() && !has_form {
+        messages.push(
+            "calls: a task of `user_input` with a form must come before, because it approves them".to_owned(),
+        );
+    }
+    if task.calls.len() > MOST_CALLS {
+        messages.push(format!("calls: give at most {MOST_CALLS}"));
+    }
+    for (at, call) in task.calls.iter().enumerate() {
+        if call.tool.trim().is_empty() {
+            messages.push(format!("calls[{at}].tool: give the name of the tool"));
+        }
+        if serde_json::from_str::<Map<String, Value>>(&call.arguments).is_err() {
+            messages.push(format!(
+                "calls[{at}].arguments: give a JSON object, such as {{\"name\": \"{{{{ name }}}}\"}}"
+            ));
+        }
+    }
+    messages
+}
+
+/// Leaves out the calls that a form cannot approve, with a warning, so that the form does not show them.
+fn leave_out_calls(cx: &mut Context<'_>, path: &str, workflows: &mut [Workflow], agents: &[RenderedAgent]) {
+    let have_approvers = !cx.resource.spec.approvers.is_empty();
+    for workflow in workflows {
+        for (at, task) in workflow.tasks.iter_mut().enumerate().filter(|(_, task)| !task.calls.is_empty()) {
+            let agent = agents.iter().find(|agent| agent.name == task.subagent);
+            let reason = match agent {
+                Some(agent) if agent.is_foreign() => "asks for no approvals, because it is another program",
+                Some(agent) if have_approvers || !agent.approvers.is_empty() => {
+                    "has approvers, who decide each call"
+                }
+                _ => continue,
+            };
+            task.calls.clear();
+            let message = format!("the form approves no calls: the agent `{}` {reason}", task.subagent);
+            cx.warn(format!("{path}[{}].tasks[{at}].calls", workflow.name), message);
+        }
+    }
 }
 
 /// Warns of agents that do not exist or are disabled. A workflow that needs one is refused when it is started.

@@ -2,6 +2,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::resource::CaipeSupervisor;
+use crate::resource::agent::{Agent, External};
+use crate::resource::approver::Approver;
 use crate::resource::common::ConfigMapKeyRef;
 use crate::resource::workflow::Workflows;
 use crate::{Target, default_resource, resolve, resolve_for};
@@ -74,6 +76,19 @@ fn faults_name_their_place() {
             "1 to 50 fields",
         ),
         (
+            "A: { tasks: [{ display_text: x, subagent: jira, llm_prompt: go, calls: [{ tool: t, arguments: {} }] }] }",
+            "tasks[0]: calls: a task of `user_input` with a form must come before",
+        ),
+        (
+            "A: { tasks: [{ display_text: x, subagent: jira, llm_prompt: go, calls: [{ tool: t, args: {} }] }] }",
+            "A.tasks[0]: the key `args` is not known; the keys are tool, arguments",
+        ),
+        (
+            "A: { tasks: [{ display_text: x, subagent: user_input, form: { title: t, fields: [{ field_name: f }] } }, \
+             { display_text: x, subagent: jira, llm_prompt: go, calls: [{ tool: t, arguments: '[1]' }] }] }",
+            "tasks[1]: calls[0].arguments: give a JSON object, such as {\"name\": \"{{ name }}\"}",
+        ),
+        (
             "A: { tasks: [{ display_text: x, subagent: jira, llm_prompt: '${JIRA_TOKEN:-x}' }] }",
             "only variables that begin with `WORKFLOW_` are read, so that no credential comes into a prompt; rename JIRA_TOKEN",
         ),
@@ -132,4 +147,37 @@ fn a_config_map_has_the_text_of_the_file() {
     assert!(fault.starts_with(path) && fault.contains("A: must have `tasks`"), "{fault}");
     let agent = spec.agents[0].name.clone();
     assert!(spec.for_agent(&agent).unwrap().0.workflows.is_empty(), "an agent's own spec has none");
+}
+
+/// The keys of the arguments are those of the tool, so they stay as they are.
+#[test]
+fn calls_are_left_out_where_a_form_cannot_approve_them() {
+    let text = "A: { tasks: [{ display_text: x, subagent: user_input, form: { title: t, fields: [{ field_name: f }] } }, \
+                { display_text: x, subagent: jira, llm_prompt: go, calls: [{ tool: t, arguments: { issue_id: '{{ f }}' } }] }] }";
+    let resolved = |approvers: Vec<Approver>, external: bool| {
+        let mut resource = resource(text);
+        let mut agent = Agent { approvers, ..Agent::named("jira") };
+        if external {
+            agent.external = Some(External { url: "https://jira.test".to_owned(), ..External::default() });
+        }
+        resource.spec.agents = Some(vec![agent]);
+        let auth = r#"{ "oauth2": { "issuer": "a", "audience": "b", "jwksUri": "http://c" } }"#;
+        resource.spec.auth = serde_json::from_str(auth).unwrap();
+        resolve(&resource, &BTreeMap::new()).unwrap()
+    };
+    let all = resolved(Vec::new(), false).spec.workflows[0].tasks[1].calls.clone();
+    assert_eq!(all[0].arguments, r#"{"issue_id":"{{ f }}"}"#);
+    let group = Approver { group: Some("leads".to_owned()), ..Approver::default() };
+    for (approvers, external, reason) in [
+        (vec![group], false, "has approvers, who decide each call"),
+        (Vec::new(), true, "it is another program"),
+    ] {
+        let left = resolved(approvers, external);
+        assert!(left.spec.workflows[0].tasks[1].calls.is_empty(), "{reason}");
+        let warnings: Vec<String> = left.warnings.iter().map(ToString::to_string).collect();
+        assert!(
+            warnings.iter().any(|it| it.starts_with("spec.workflows.inline[A].tasks[1].calls: ") && it.ends_with(reason)),
+            "{warnings:?}"
+        );
+    }
 }

@@ -26,7 +26,9 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, mode and model";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode and model";
+/// No agent gets its own task back.
+pub const AGENT_DELEGATES_SELF: &str = "an agent does not delegate to itself: remove it from delegates";
 /// An approver is one claim of a token.
 pub const APPROVER_KIND: &str =
     "an approver is named by one claim of a token: set exactly one of subject, email and group";
@@ -144,7 +146,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 38] = [
+pub const ALL: [&str; 39] = [
     APPROVER_KIND,
     APPROVERS_AUTH,
     SERVICE_ACCOUNT,
@@ -162,6 +164,7 @@ pub const ALL: [&str; 38] = [
     AGENT_RESERVED,
     AGENT_KIND,
     AGENT_FOREIGN_TOOLS,
+    AGENT_DELEGATES_SELF,
     AGENT_EXTERNAL_POD,
     AGENT_REMOTE_ONLY,
     TEXT_SOURCE,

@@ -51,6 +51,23 @@ pub struct WorkflowTask {
     /// The form of a task of `user_input`. Without it, a model makes the form that the prompt describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<WorkflowForm>,
+    /// The calls of the agent that the workflow's first form, in a task before this one, shows and approves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 5))]
+    pub calls: Vec<WorkflowCall>,
+}
+
+/// A call of a tool. Any call that differs from it waits for a person as usual.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WorkflowCall {
+    /// The tool, also as `server/tool`.
+    #[schemars(length(min = 1, max = 128))]
+    pub tool: String,
+    /// All arguments, as the text of a JSON object. A text in it may contain values of the form, as `{{ fieldName }}`; a text
+    /// that is one value has the value's type, and is left out if the field is empty.
+    #[schemars(length(min = 2, max = 4096))]
+    pub arguments: String,
 }
 
 /// A form that needs no model.

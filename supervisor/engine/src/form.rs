@@ -97,6 +97,18 @@ impl Form {
         words.map(|word| self.choice(word)).collect()
     }
 
+    /// All answers in text that the call permits, for people: `` `approve 4f2a`, `reject 4f2a` or `respond 4f2a: TEXT` ``.
+    pub fn text_answers(&self) -> String {
+        // A text decides by the code only.
+        let respond = self.code().map(|_| format!("{}: TEXT", self.choice(RESPOND)));
+        let answers: Vec<String> =
+            self.choices().into_iter().chain(respond).map(|answer| format!("`{answer}`")).collect();
+        match answers.as_slice() {
+            [before @ .., last] if !before.is_empty() => format!("{} or {last}", before.join(", ")),
+            only => only.concat(),
+        }
+    }
+
     /// Gives an id and a digest to each call of the question that has none; `seed` is different for each question.
     pub(crate) fn identify(&mut self, agent: &AgentName, seed: &str) {
         if let [call] = self.calls().as_slice() {
@@ -132,6 +144,19 @@ impl Form {
                 call.retain(|key, _| key != "interaction_id" && key != "digest");
             }
         }
+    }
+
+    /// The question without the offer to allow later calls too.
+    #[must_use]
+    pub(crate) fn without_always(mut self) -> Self {
+        self.always = false;
+        for call in self.arguments.get_mut("calls").and_then(Value::as_array_mut).into_iter().flatten() {
+            if let Some(call) = call.as_object_mut().filter(|_| self.action.contains(SEPARATOR)) {
+                call.remove("always");
+            }
+        }
+        self.mark_fields();
+        self
     }
 
     /// Writes the id of its call into each field.

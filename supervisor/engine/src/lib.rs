@@ -1,6 +1,7 @@
 //! One run of an agent as a state machine: no client, no clock, no randomness, no `async`.
 
 mod abilities;
+mod approved;
 mod conversation;
 mod decide;
 mod digest;
@@ -17,6 +18,7 @@ mod tools;
 mod workflow;
 
 pub use abilities::{Abilities, AnswerMode, Limits};
+pub use approved::{ApprovedCall, DeclaredCall};
 pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};

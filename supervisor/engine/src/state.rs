@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::abilities::Abilities;
+use crate::approved::ApprovedCall;
 use crate::form::{Answered, Form};
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
@@ -47,6 +48,9 @@ pub struct RunState {
     /// The calls that a person has allowed for the rest of the conversation.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub always_allowed: AlwaysAllowed,
+    /// The calls of this run that a person has approved before; a call that is made is removed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<ApprovedCall>,
 }
 
 /// The tools that a person has allowed for the rest of a conversation, by agent.
@@ -70,6 +74,7 @@ impl RunState {
             scope: String::new(),
             interactions: 0,
             always_allowed: AlwaysAllowed::new(),
+            approved: Vec::new(),
         }
     }
 
@@ -78,6 +83,15 @@ impl RunState {
     pub(crate) fn is_always_allowed(&self, tool: &str) -> bool {
         self.abilities.allow_always.contains(tool)
             && self.always_allowed.get(&self.agent).is_some_and(|tools| tools.contains(tool))
+    }
+
+    /// Whether a person has approved exactly this call before. It is approved once.
+    pub(crate) fn take_approved(&mut self, tool: &str, arguments: &Value) -> bool {
+        let is_it = |call: &ApprovedCall| {
+            call.tool == tool && arguments.as_object().is_some_and(|arguments| *arguments == call.arguments)
+        };
+        let found = self.approved.iter().position(is_it);
+        found.map(|at| self.approved.remove(at)).is_some()
     }
 
     /// Gives ids to the waiting questions that have none, because an earlier version stored them.
@@ -188,6 +202,9 @@ pub struct PendingCall {
     /// The call whose workflow this call is a step of. The model knows nothing of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub step_of: Option<CallId>,
+    /// The calls of the agent that a person has approved with the workflow's form.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub approved: Vec<ApprovedCall>,
 }
 
 impl PendingCall {
@@ -238,6 +255,9 @@ pub enum CallStatus {
         step: usize,
         /// The paths of the virtual files that the steps have written.
         files: Vec<String>,
+        /// The values of the first form.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        values: Option<Map<String, Value>>,
     },
     /// A person must answer first.
     Waiting {

@@ -34,6 +34,13 @@ pub(super) fn always(patterns: &[String], view: &ToolsView) -> BTreeSet<String> 
     of_servers.map(|(name, _)| name).chain(built_in).map(str::to_owned).collect()
 }
 
+/// The model's name of the tool that people know by this one; none if there is not exactly one.
+pub(super) fn offered_name(tool: &str, view: &ToolsView) -> Option<String> {
+    let mut named = view.known_names().filter(|(_, known)| known.iter().any(|known| known == tool));
+    let (name, _) = named.next()?;
+    named.next().is_none().then(|| name.to_owned())
+}
+
 /// A warning for each pattern that matches no tool, neither one of the servers nor one of `own`; none while the tools are
 /// not known.
 pub(super) fn unmatched(patterns: &[String], view: &ToolsView, own: &[String]) -> Vec<String> {

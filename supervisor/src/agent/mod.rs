@@ -8,6 +8,7 @@ mod prompt;
 mod self_service;
 mod tool_policy;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,12 +18,13 @@ use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
 use crate::tools::A2aTools;
 
@@ -79,7 +81,22 @@ pub enum Role {
         self_service: SelfService,
     },
     /// It works for the supervisor.
-    Worker,
+    Worker(WorkerDelegates),
+}
+
+/// The agents that a worker may delegate to.
+#[derive(Debug, Clone, Default)]
+pub struct WorkerDelegates {
+    pub names: BTreeSet<AgentName>,
+    /// All agents of the process.
+    pub all: Arc<Delegates>,
+}
+
+impl Role {
+    /// A worker that does not delegate.
+    pub fn worker() -> Self {
+        Self::Worker(WorkerDelegates::default())
+    }
 }
 
 /// The agent that people talk to. A new specification replaces it; active runs keep theirs.
@@ -115,26 +132,39 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// What it may do now, in a run that demands approval of the tools of these patterns too.
-    pub fn abilities(&self, demanded: &[String]) -> Abilities {
+    /// What it may do now in a run, which may demand approval of further tools.
+    pub fn abilities(&self, run: &RunInfo) -> Abilities {
         let view = self.toolbox.view();
         let permitted = self.tool_policy.permitted(&view);
-        let mut require_approval = approvals::resolved(self.require_approval.iter().chain(demanded), &view);
+        let mut require_approval =
+            approvals::resolved(self.require_approval.iter().chain(&*run.require_approval), &view);
         require_approval.extend(permitted.asks);
         Abilities {
             // A name in here replaces a built-in tool.
             tools: permitted.offered.into_iter().chain(self.a2a_tools()).collect(),
-            agents: self.listing().keys().cloned().collect(),
+            agents: self.listing().keys().filter(|agent| self.delegates_to(agent, run)).cloned().collect(),
             require_approval,
             allow_always: approvals::always(&self.allow_always, &view),
             answer: match &self.role {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
-                Role::Worker => AnswerMode::Plain,
+                Role::Worker(_) => AnswerMode::Plain,
             },
             forms: true,
             workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
             limits: self.limits.clone(),
         }
+    }
+
+    /// The approved calls of this agent, by the names that its model knows the tools by. A call of a tool that is not offered,
+    /// or whose name several tools have, is left out, so that it waits for a person.
+    pub fn offered_calls(&self, approved: &[ApprovedCall]) -> Vec<ApprovedCall> {
+        let view = self.toolbox.view();
+        let own = approved.iter().filter(|call| call.is_of(&self.name));
+        let offered = own.filter_map(|call| {
+            let tool = approvals::offered_name(&call.tool, &view)?;
+            Some(ApprovedCall { tool, ..call.clone() })
+        });
+        offered.collect()
     }
 
     /// Its faults, a line each: unavailable tool servers, malformed tools, approvals that match no tool.
@@ -188,8 +218,10 @@ impl Agent {
             {
                 Some(BackendLease::uncounted(backend.clone()))
             }
-            Role::Supervisor { delegates, .. } => delegates.lease(agent, resume),
-            Role::Worker => None,
+            Role::Worker(WorkerDelegates { names, .. }) if !names.contains(agent) => None,
+            Role::Supervisor { delegates, .. } | Role::Worker(WorkerDelegates { all: delegates, .. }) => {
+                delegates.lease(agent, resume)
+            }
         }
     }
 
@@ -210,14 +242,21 @@ impl Agent {
     pub fn self_service(&self) -> Option<&SelfService> {
         match &self.role {
             Role::Supervisor { self_service, .. } => Some(self_service),
-            Role::Worker => None,
+            Role::Worker(_) => None,
         }
     }
 
     fn delegates(&self) -> Option<&Delegates> {
         match &self.role {
             Role::Supervisor { delegates, .. } => Some(delegates),
-            Role::Worker => None,
+            Role::Worker(delegates) => Some(&*delegates.all).filter(|_| !delegates.names.is_empty()),
+        }
+    }
+
+    fn delegates_to(&self, agent: &AgentName, run: &RunInfo) -> bool {
+        match &self.role {
+            Role::Supervisor { .. } => true,
+            Role::Worker(delegates) => delegates.names.contains(agent) && run.may_delegate_to(agent),
         }
     }
 
@@ -252,10 +291,13 @@ impl Agent {
 
     fn brief(&self, abilities: &Abilities, view: &ToolsView, listing: &Listing) -> TurnPreamble {
         let system = match &self.role {
-            Role::Supervisor { spec, .. } => supervisor_prompt(spec, &agent_lines(listing), &view.servers),
-            Role::Worker => {
+            Role::Supervisor { spec, .. } => {
+                supervisor_prompt(spec, &agent_lines(listing.iter()), &view.servers)
+            }
+            Role::Worker(_) => {
                 let policy = self.tool_policy.explained();
-                worker_prompt(self.name.as_str(), &self.prompt, policy, &view.servers)
+                let agents = listing.iter().filter(|(name, _)| abilities.agents.contains(*name));
+                worker_prompt(self.name.as_str(), &self.prompt, &agent_lines(agents), policy, &view.servers)
             }
         };
         let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
@@ -265,9 +307,8 @@ impl Agent {
     }
 }
 
-fn agent_lines(listing: &Listing) -> Vec<AgentLine<'_>> {
+fn agent_lines<'a>(listing: impl Iterator<Item = (&'a AgentName, &'a ListingEntry)>) -> Vec<AgentLine<'a>> {
     listing
-        .iter()
         .map(|(name, entry)| AgentLine {
             name: name.as_str(),
             title: &entry.title,

@@ -18,9 +18,22 @@ pub(super) fn supervisor_prompt(
     prompt
 }
 
-/// An in-process agent's prompt. `policy` says which of its servers' tools it may call.
-pub(super) fn worker_prompt(name: &str, own: &str, policy: &str, servers: &[ServerStatus]) -> String {
+/// An in-process agent's prompt, with the agents that it may delegate to. `policy` says which of its servers' tools it may
+/// call.
+pub(super) fn worker_prompt(
+    name: &str,
+    own: &str,
+    agents: &[AgentLine<'_>],
+    policy: &str,
+    servers: &[ServerStatus],
+) -> String {
     let mut prompt = headed(name, own.trim_end());
+    if !agents.is_empty() {
+        prompt.push_str("\n\nYou can hand tasks to these agents with the tool `task`:");
+        for agent in agents {
+            let _ = write!(prompt, "\n- `{}`: {}", agent.name, agent.routing_hint.trim());
+        }
+    }
     if !servers.is_empty() {
         prompt.extend(["\n\n", policy]);
     }

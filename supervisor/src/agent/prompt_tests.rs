@@ -17,8 +17,8 @@ fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -
 fn the_prompt_of_a_worker_has_its_name_and_its_text() {
     let ready = server("github", ServerPhase::Ready, 3, None);
     let own = "Mind the gap.\n\n";
-    assert_eq!(worker_prompt("github", own, "Ask.", &[ready]), "Agent: github\n\nMind the gap.\n\nAsk.");
-    assert_eq!(worker_prompt("github", own, "Ask.", &[]), "Agent: github\n\nMind the gap.");
+    assert_eq!(worker_prompt("github", own, &[], "Ask.", &[ready]), "Agent: github\n\nMind the gap.\n\nAsk.");
+    assert_eq!(worker_prompt("github", own, &[], "Ask.", &[]), "Agent: github\n\nMind the gap.");
 }
 
 #[test]
@@ -34,7 +34,7 @@ fn a_missing_server_is_named_with_its_reason_and_nothing_may_be_made_up() {
         (ServerPhase::Restarting, 4, Some("it ended"), "may be out of date right now: it ended. If"),
     ];
     for (phase, tools, message, expected) in cases {
-        let prompt = worker_prompt("jira", "Be kind.", "Ask.", &[server("jira", phase, tools, message)]);
+        let prompt = worker_prompt("jira", "Be kind.", &[], "Ask.", &[server("jira", phase, tools, message)]);
         assert!(prompt.contains(&format!("The tools of the server \"jira\" {expected}")), "{prompt}");
         assert!(prompt.ends_with("never make up their results."), "{prompt}");
     }

@@ -6,8 +6,10 @@ use std::sync::Arc;
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::resolve::WORKFLOW_VARIABLES;
-use caipe_crds::resource::workflow::{Workflow as Declared, WorkflowField, WorkflowForm, WorkflowTask};
-use caipe_engine::{AgentName, Form, Workflow, WorkflowStep};
+use caipe_crds::resource::workflow::{
+    Workflow as Declared, WorkflowCall, WorkflowField, WorkflowForm, WorkflowTask,
+};
+use caipe_engine::{AgentName, DeclaredCall, Form, Workflow, WorkflowStep};
 use serde_json::{Value, json};
 
 use crate::delegation::AgentBackend;
@@ -48,6 +50,9 @@ impl SelfService {
     pub(crate) fn listing(&self) -> Value {
         let task = |step: &WorkflowStep| {
             let mut task = json!({ "display_text": step.title, "subagent": step.agent });
+            if !step.calls.is_empty() {
+                task["calls"] = json!(step.calls);
+            }
             if let Some(form) = &step.form {
                 task["form"] =
                     json!({ "title": form.title, "description": form.description, "fields": form.fields });
@@ -69,7 +74,28 @@ fn workflow(declared: &Declared, env: &BTreeMap<String, String>) -> Result<Workf
         .iter()
         .enumerate()
         .map(|(at, task)| step(task, env).map_err(|reason| format!("tasks[{at}]: {reason}")));
-    Ok(Workflow { name: declared.name.trim().to_owned(), steps: steps.collect::<Result<_, _>>()? })
+    let steps = steps.collect::<Result<Vec<_>, _>>()?;
+    check_fields(&steps)?;
+    Ok(Workflow { name: declared.name.trim().to_owned(), steps })
+}
+
+/// Whether the first form has the fields that the arguments of calls name.
+fn check_fields(steps: &[WorkflowStep]) -> Result<(), String> {
+    let form = steps.iter().find_map(|step| step.form.as_ref());
+    let names: Vec<&str> =
+        form.iter().flat_map(|form| &form.fields).map(|field| field.field_name.as_str()).collect();
+    for (at, call) in
+        steps.iter().enumerate().flat_map(|(at, step)| step.calls.iter().map(move |call| (at, call)))
+    {
+        if let Some(unknown) = call.fields().into_iter().find(|field| !names.contains(&field.as_str())) {
+            let tool = &call.tool;
+            let names = names.join(", ");
+            return Err(format!(
+                "tasks[{at}].calls: {tool}: the form has no field `{unknown}`; it has {names}"
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn step(task: &WorkflowTask, env: &BTreeMap<String, String>) -> Result<WorkflowStep, String> {
@@ -77,7 +103,16 @@ fn step(task: &WorkflowTask, env: &BTreeMap<String, String>) -> Result<WorkflowS
     let title = filled(&task.display_text)?.split_whitespace().collect::<Vec<_>>().join(" ");
     let prompt = task.llm_prompt.as_deref().map_or_else(|| Ok(String::new()), filled)?;
     let form = task.form.as_ref().map(|form| form_of(form, env)).transpose()?;
-    Ok(WorkflowStep { title, agent: AgentName::new(&task.subagent), prompt, form })
+    let calls = task.calls.iter().map(|call| call_of(call, env)).collect::<Result<_, _>>()?;
+    Ok(WorkflowStep { title, agent: AgentName::new(&task.subagent), prompt, form, calls })
+}
+
+fn call_of(call: &WorkflowCall, env: &BTreeMap<String, String>) -> Result<DeclaredCall, String> {
+    let arguments = serde_json::from_str(&call.arguments).map_err(|error| format!("calls: {error}"))?;
+    match filled_in(Value::Object(arguments), env)? {
+        Value::Object(arguments) => Ok(DeclaredCall { tool: call.tool.trim().to_owned(), arguments }),
+        _ => Err("calls: the arguments are no object".to_owned()),
+    }
 }
 
 fn form_of(form: &WorkflowForm, env: &BTreeMap<String, String>) -> Result<Form, String> {
@@ -159,6 +194,24 @@ mod tests {
         assert!(
             read.faults[0].starts_with("Leak: tasks[0]: the environment variable GITHUB_TOKEN is not set")
         );
+    }
+
+    #[test]
+    fn a_call_names_fields_of_the_first_form_only() {
+        let task = |arguments: &str| {
+            format!(
+                "Repo:\n  tasks:\n  - {{ display_text: Ask, subagent: user_input, form: {{ title: T, fields: [{{ field_name: name }}] }} }}\n  \
+                 - {{ display_text: Go, subagent: github, llm_prompt: Go, calls: [{{ tool: ' create ', arguments: {arguments} }}] }}\n"
+            )
+        };
+        let read = self_service(&task("{ name: '{{ name }}', org: '${WORKFLOW_ORG}' }"));
+        let [call] = read.workflows[0].steps[1].calls.as_slice() else { panic!("{read:?}") };
+        assert_eq!((call.tool.as_str(), &call.arguments["org"]), ("create", &json!("acme")));
+        assert_eq!(read.listing()["workflows"][0]["tasks"][1]["calls"][0]["tool"], "create");
+        let read = self_service(&task("{ name: 'x {{ nam }}' }"));
+        assert_eq!(read.faults, ["Repo: tasks[1].calls: create: the form has no field `nam`; it has name"]);
+        let read = self_service(&task("{ name: '${GITHUB_TOKEN}' }"));
+        assert!(read.faults[0].contains("GITHUB_TOKEN is not set"), "{:?}", read.faults);
     }
 
     #[test]

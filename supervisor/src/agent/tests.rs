@@ -8,7 +8,8 @@ use caipe_model::{Scripted, ToolSpec};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, PreambleCache, Role, ToolPolicy, offered};
+use super::{Agent, Delegate, Delegates, PreambleCache, Role, ToolPolicy, WorkerDelegates, offered};
+use crate::delegation::{ParentCall, RunInfo};
 use crate::mcp::Toolbox;
 
 pub(crate) fn worker() -> Agent {
@@ -18,7 +19,7 @@ pub(crate) fn worker() -> Agent {
         title: "Helper".to_owned(),
         description: String::new(),
         prompt: "You help.".to_owned(),
-        role: Role::Worker,
+        role: Role::worker(),
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
         toolbox: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new())
             .into(),
@@ -32,7 +33,7 @@ pub(crate) fn worker() -> Agent {
     }
 }
 
-fn names(specs: &[ToolSpec]) -> Vec<&str> {
+fn names_of(specs: &[ToolSpec]) -> Vec<&str> {
     specs.iter().map(|tool| tool.name.as_str()).collect()
 }
 
@@ -40,14 +41,57 @@ fn names(specs: &[ToolSpec]) -> Vec<&str> {
 async fn every_model_is_offered_the_tools_that_the_edge_runs_and_the_form() {
     let agent = worker();
     let mut state = RunState::new(agent.name.clone());
-    state.abilities = agent.abilities(&[]);
+    state.abilities = agent.abilities(&RunInfo::default());
     let request = agent.request(&state, true);
     for tool in EDGE_TOOLS.into_iter().chain([REQUEST_INPUT_TOOL]) {
-        assert!(names(&request.tools).contains(&tool), "{tool}: {:?}", names(&request.tools));
+        assert!(names_of(&request.tools).contains(&tool), "{tool}: {:?}", names_of(&request.tools));
     }
     assert!(request.system.starts_with("Agent: helper\n\nYou help."), "{}", request.system);
     assert!(agent.request(&state, false).tools.is_empty());
     assert_eq!(state.abilities.require_approval, ["delete_*"]);
+}
+
+/// An agent delegates to the agents of its list, unless one of them has the task already or the chain is too long.
+#[tokio::test]
+async fn a_chain_of_delegations_ends() {
+    let delegate = |name: &str| {
+        let agent = Arc::new(worker());
+        let delegate = Delegate {
+            backend: Arc::new(crate::agents::InProcessBackend(agent)),
+            active: tokio_util::task::TaskTracker::new(),
+            title: name.to_owned(),
+            routing_hint: format!("knows {name}"),
+        };
+        (AgentName::new(name), delegate)
+    };
+    let all: Delegates = ["github", "jira", "slack"].map(delegate).into_iter().collect();
+    let names = ["github", "jira", "absent"].map(AgentName::new).into();
+    let agent = Agent { role: Role::Worker(WorkerDelegates { names, all: Arc::new(all) }), ..worker() };
+    for (path, expected) in [
+        (&["helper"][..], &["github", "jira"][..]),
+        (&["jira", "helper"], &["github"]),
+        (&["a", "b", "helper"], &[]),
+    ] {
+        let parent = |name: &&str| ParentCall { call: "c".to_owned(), agent: AgentName::new(name) };
+        let run = RunInfo { parents: path.iter().map(parent).collect(), ..RunInfo::default() };
+        let mut state = RunState::new(agent.name.clone());
+        state.abilities = agent.abilities(&run);
+        let agents: Vec<&str> = state.abilities.agents.iter().map(AgentName::as_str).collect();
+        assert_eq!(agents, expected, "{path:?}");
+        let request = agent.request(&state, true);
+        assert_eq!(names_of(&request.tools).contains(&"task"), !expected.is_empty(), "{path:?}");
+        for name in ["github", "jira", "slack"] {
+            let line = format!("- `{name}`: knows {name}");
+            assert_eq!(
+                request.system.contains(&line),
+                expected.contains(&name),
+                "{path:?}: {}",
+                request.system
+            );
+        }
+    }
+    assert!(agent.lease(&AgentName::new("jira"), None).is_some());
+    assert!(agent.lease(&AgentName::new("slack"), None).is_none(), "it is not in the list");
 }
 
 #[test]
@@ -62,6 +106,6 @@ fn a_servers_tool_takes_the_place_of_a_built_in_one() {
     let offered = offered(&abilities, &[tool("jq"), tool("search"), tool("gone since")]);
     let of_server: Vec<_> = offered.iter().filter(|tool| tool.description == "of a server").collect();
     assert_eq!(of_server.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["jq", "search"]);
-    let all = names(&offered);
+    let all = names_of(&offered);
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "no name twice: {all:?}");
 }

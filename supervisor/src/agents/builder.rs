@@ -18,7 +18,7 @@ use super::instance_spec::{InstanceSpec, PlacementSettings};
 use super::mcp_servers::{server_specs, with_tools_key};
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
-use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
+use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, WorkerDelegates};
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 use crate::mcp::Toolbox;
@@ -45,6 +45,8 @@ pub(super) struct InstanceFactory {
     remote_http: reqwest::Client,
     cards: Arc<CardCache>,
     probe_permits: Arc<Semaphore>,
+    /// The agents that supervisor and agents can delegate to.
+    pub(super) delegates: Arc<Delegates>,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -54,7 +56,8 @@ impl InstanceFactory {
     pub(super) fn new(http: reqwest::Client, shutdown: CancellationToken) -> Result<Self, reqwest::Error> {
         let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
         let remote_http = caipe_a2a::client::http_builder().build()?;
-        Ok(Self { http, remote_http, cards, probe_permits, shutdown })
+        let delegates = Arc::default();
+        Ok(Self { http, remote_http, cards, probe_permits, delegates, shutdown })
     }
 
     pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
@@ -74,7 +77,8 @@ pub(super) struct InstanceBuilder<'a> {
 
 impl InstanceBuilder<'_> {
     /// The agent that the user talks to.
-    pub(super) fn supervisor(&self, delegates: Arc<Delegates>, toolbox: Arc<Toolbox>) -> Agent {
+    pub(super) fn supervisor(&self, toolbox: Arc<Toolbox>) -> Agent {
+        let delegates = self.factory.delegates.clone();
         let spec = &self.settings.spec;
         let self_service = SelfService {
             user_input: Some(Arc::new(InProcessBackend(self.user_input(toolbox.clone()).into()))),
@@ -108,7 +112,7 @@ impl InstanceBuilder<'_> {
             title: "User input".to_owned(),
             description: String::new(),
             prompt: USER_INPUT_PROMPT.to_owned(),
-            role: Role::Worker,
+            role: Role::worker(),
             model: self.shared_model.clone(),
             toolbox,
             a2a: None,
@@ -152,7 +156,10 @@ impl InstanceBuilder<'_> {
             title: agent.title.clone(),
             description: agent.routing_hint.clone(),
             prompt: agent.system_prompt.clone(),
-            role: Role::Worker,
+            role: Role::Worker(WorkerDelegates {
+                names: agent.delegates.iter().map(|name| AgentName::new(name)).collect(),
+                all: self.factory.delegates.clone(),
+            }),
             model: own.unwrap_or_else(|| self.shared_model.clone()),
             toolbox,
             a2a: None,

@@ -31,7 +31,7 @@ impl AgentBackend for InProcessBackend {
         let Self(agent) = self;
         agent.settled(&cancel).await;
         let scope = remote::conversation(&delegation);
-        let run = delegation.run;
+        let run = RunInfo { parents: delegation.path(), ..delegation.run };
         match first_input(agent, (&run, scope), delegation.prompt, delegation.resume) {
             FirstInput::Asks(form) => DelegationEnd::Asks(form),
             FirstInput::StartedElsewhere => DelegationEnd::failed(MOVED),
@@ -77,8 +77,10 @@ fn first_input(
         Some(Resume { from: None, .. }) | None => {
             let message = Arc::new(Message::text(Role::User, prompt));
             let always_allowed = (*run.always_allowed).clone();
-            let state = Box::new(RunState { scope, always_allowed, ..RunState::new(agent.name.clone()) });
-            let abilities = agent.abilities(&run.require_approval);
+            let approved = agent.offered_calls(&run.approved);
+            let state =
+                Box::new(RunState { scope, always_allowed, approved, ..RunState::new(agent.name.clone()) });
+            let abilities = agent.abilities(run);
             return FirstInput::Run(state, Input::Message { message, abilities });
         }
     };

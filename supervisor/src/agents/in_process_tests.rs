@@ -44,6 +44,7 @@ fn waiting(forms: Vec<Form>) -> RunState {
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
             answered: None,
             step_of: None,
+            approved: Vec::new(),
         })
         .collect();
     frame.identify_questions();

@@ -15,7 +15,7 @@ use super::builder::{InstanceFactory, OnDemandBackend};
 use super::instance::{AgentInstance, Runtime};
 use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::UnavailableModel;
-use crate::agent::{Agent, CurrentSupervisor, Delegates, PreviousPlacement};
+use crate::agent::{Agent, CurrentSupervisor, PreviousPlacement};
 use crate::config::Settings;
 use crate::mcp::Toolbox;
 
@@ -29,7 +29,6 @@ const DRAIN_DEADLINE: Duration = Duration::from_hours(1);
 #[derive(Debug)]
 pub struct AgentRegistry {
     factory: Arc<InstanceFactory>,
-    delegates: Arc<Delegates>,
     /// The supervisor's own tools.
     toolbox: Arc<Toolbox>,
     supervisor: watch::Sender<Arc<Agent>>,
@@ -105,16 +104,15 @@ impl AgentRegistry {
     ) -> Result<Arc<Self>, RegistryError> {
         let settings = Arc::new(settings);
         let factory = Arc::new(InstanceFactory::new(http, shutdown.clone())?);
-        let delegates = Arc::<Delegates>::default();
         let toolbox: Arc<Toolbox> = Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()).into();
         let mut instances = AgentInstances::new(settings.clone());
         let build = factory.with(&settings);
         instances.apply(settings.clone(), &build, true);
-        let supervisor = build.supervisor(delegates.clone(), toolbox.clone());
+        let supervisor = build.supervisor(toolbox.clone());
         drop(build);
         let supervisor = watch::Sender::new(front(&instances, supervisor.into())?);
         let (instances, refused) = (instances.into(), Mutex::default());
-        let registry = Self { factory, delegates, toolbox, supervisor, instances, refused };
+        let registry = Self { factory, toolbox, supervisor, instances, refused };
         registry.publish(&registry.instances());
         Ok(Arc::new(registry))
     }
@@ -124,7 +122,7 @@ impl AgentRegistry {
     pub fn apply(self: &Arc<Self>, settings: Settings) {
         let settings = Arc::new(settings);
         let build = self.factory.with(&settings);
-        let supervisor = build.supervisor(self.delegates.clone(), self.toolbox.clone());
+        let supervisor = build.supervisor(self.toolbox.clone());
         let mut instances = self.instances();
         let work = instances.apply(settings.clone(), &build, false);
         self.publish(&instances);
@@ -198,7 +196,7 @@ impl AgentRegistry {
         let previous = instances.current().filter_map(|(name, instance)| {
             Some((name.clone(), self.previous_placement(instances, name, instance)?))
         });
-        self.delegates.replace(current, previous);
+        self.factory.delegates.replace(current, previous);
     }
 
     fn previous_placement(

@@ -4,6 +4,7 @@ use caipe_a2a::model::{Event, Metadata, Part, TaskState};
 use caipe_engine::{ANSWER_FIELD, AnswerOrigin, FieldType, Form, FormField, Outcome};
 use serde_json::{Value, json};
 
+use super::decision;
 use super::event_builders::{Chunk, Wire};
 use super::plan::PlanView;
 use super::stream::{FullText, TextStream};
@@ -119,15 +120,11 @@ pub(super) fn spelled_out(form: &Form) -> String {
                 .filter(|_| form.calls().len() == 1)
                 .map(|arguments| format!("Arguments: `{arguments}`")),
         );
-        let choices = |call: &Form| {
-            let choices: Vec<String> = call.choices().iter().map(|choice| format!("`{choice}`")).collect();
-            choices.join(" or ")
-        };
         let calls = form.calls();
-        let choices: Vec<String> = calls.iter().filter(|call| call.is_approval()).map(choices).collect();
-        lines.push(match choices.as_slice() {
-            [only] => format!("Answer with {only}."),
-            several => format!("Answer with a line for each call: {}.", several.join(", then ")),
+        let calls: Vec<&Form> = calls.iter().filter(|call| call.is_approval()).collect();
+        lines.push(match calls.as_slice() {
+            [only] => format!("Answer with {}.", only.text_answers()),
+            several => format!("Answer with a line for each call: {}.", decision::listed_answers(several)),
         });
     } else if takes_any_text(form) {
         lines.push(format!("Answer with a line `{ANSWER_FIELD}: …`."));

@@ -352,12 +352,12 @@ fn a_plan_that_goes_on_after_a_question_is_no_new_one() {
 fn an_approval_is_asked_in_words_and_as_a_form() {
     let approval = Form::approval("delete_issue", json!({"id": 7}));
     let form = Form { id: "i".to_owned(), digest: "d".to_owned(), ..approval };
-    let [approve, reject] = ["approve", "reject"].map(|word| form.choice(word));
+    let [approve, reject, respond] = ["approve", "reject", "respond"].map(|word| form.choice(word));
     assert_ne!(approve, "approve", "with a code");
     let waits = EventKind::Finished { outcome: Outcome::InputRequired };
     let wire = bind([own(EventKind::InputRequired { form }), own(waits)]);
     let asked = format!(
-        "The agent wants to call delete_issue.\n\nArguments: `{{\"id\":7}}`\n\nAnswer with `{approve}` or `{reject}`."
+        "The agent wants to call delete_issue.\n\nArguments: `{{\"id\":7}}`\n\nAnswer with `{approve}`, `{reject}` or `{respond}: TEXT`."
     );
     assert_eq!(streamed(&wire), asked);
     let form = &wire[2];

@@ -27,7 +27,10 @@ pub use caipe_view::activity::EXTENSION as ACTIVITY_EXTENSION;
 pub use card::{CardSecurity, agent_card, card, extended_card};
 pub use initial_task::{opening, retain_answer, state, summary};
 pub use presentation::Presentation;
-pub use request::{ALWAYS_ALLOWED, APPROVER_AS, REQUIRE_APPROVAL, Reply, Request, SENT_BY, USER_EMAIL};
+pub use request::{
+    ALWAYS_ALLOWED, APPROVED_CALLS, APPROVER_AS, DELEGATION_PATH, REQUIRE_APPROVAL, Reply, Request, SENT_BY,
+    USER_EMAIL,
+};
 
 use event_builders::Wire;
 use sub_agent::SubAgent;

@@ -1,8 +1,9 @@
 //! Reads the message of a client: a request, or the answer to a waiting interaction.
 
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ANSWER_FIELD, BoundDecision, Decision, FieldType, Form, FormField};
+use caipe_engine::{ANSWER_FIELD, ApprovedCall, BoundDecision, Decision, FieldType, Form, FormField};
 use caipe_model::{Message, Role};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use super::ACTIVITY_EXTENSION;
@@ -14,6 +15,13 @@ pub const REQUIRE_APPROVAL: &str = "require_approval";
 /// The member of a message's metadata in which a supervisor names the tools that a person has allowed for the rest of the
 /// conversation.
 pub const ALWAYS_ALLOWED: &str = "always_allowed";
+
+/// The member of a message's metadata in which a supervisor names the calls that a person has approved with the form of a
+/// workflow.
+pub const APPROVED_CALLS: &str = "approved_calls";
+
+/// The member of a message's metadata with the names of the agents on the way to the agent that gets it, the latter last.
+pub const DELEGATION_PATH: &str = "delegation_path";
 
 /// The member of a message's metadata with the user's e-mail address.
 pub const USER_EMAIL: &str = "user_email";
@@ -31,6 +39,9 @@ const CURRENT_QUESTION: &str = "Current question: ";
 const MOST_PATTERNS: usize = 1000;
 const PATTERN_CHARS: usize = 128;
 
+/// The most approved calls in a message.
+const MOST_APPROVED: usize = 100;
+
 /// A message of a client.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Request {
@@ -46,6 +57,10 @@ pub struct Request {
     pub require_approval: Vec<String>,
     /// The tools that a person has allowed for the rest of the conversation, as the delegating supervisor says.
     pub always_allowed: Vec<String>,
+    /// The calls that a person has approved with the form of a workflow, as the delegating supervisor says.
+    pub approved_calls: Vec<ApprovedCall>,
+    /// The agents on the way to this agent, this one last, as the delegating supervisor says.
+    pub delegation_path: Vec<String>,
     /// Whether the client wants the text of agents (the extension [`ACTIVITY_EXTENSION`]).
     pub agents_words: bool,
     text: String,
@@ -88,6 +103,8 @@ impl Request {
             trace_id,
             require_approval: patterns(metadata, REQUIRE_APPROVAL)?,
             always_allowed: patterns(metadata, ALWAYS_ALLOWED)?,
+            approved_calls: approved_calls(metadata)?,
+            delegation_path: patterns(metadata, DELEGATION_PATH)?,
             agents_words: message.extensions.iter().any(|uri| uri == ACTIVITY_EXTENSION),
             text,
             decisions,
@@ -100,7 +117,7 @@ impl Request {
     /// When the stored message cannot be read.
     pub fn of_stored(message: &Value) -> Result<Self, String> {
         let message: A2aMessage =
-            serde::Deserialize::deserialize(message).map_err(|error: serde_json::Error| error.to_string())?;
+            Deserialize::deserialize(message).map_err(|error: serde_json::Error| error.to_string())?;
         Self::read(&message)
     }
 
@@ -172,6 +189,19 @@ fn patterns(metadata: Option<&Metadata>, key: &str) -> Result<Vec<String>, Strin
             "message.metadata.{key}: give a list of at most {MOST_PATTERNS} patterns of at most {PATTERN_CHARS} characters"
         )
     })
+}
+
+/// The approved calls of the metadata. A list that cannot be read as a whole is an error.
+fn approved_calls(metadata: Option<&Metadata>) -> Result<Vec<ApprovedCall>, String> {
+    let Some(list) = metadata.and_then(|metadata| metadata.get(APPROVED_CALLS)) else {
+        return Ok(Vec::new());
+    };
+    let calls: Vec<ApprovedCall> = Deserialize::deserialize(list)
+        .map_err(|error| format!("message.metadata.{APPROVED_CALLS}: {error}"))?;
+    if calls.len() > MOST_APPROVED {
+        return Err(format!("message.metadata.{APPROVED_CALLS}: give at most {MOST_APPROVED} calls"));
+    }
+    Ok(calls)
 }
 
 /// The decisions in a text, as a client without forms sends them: lines with the codes of approvals, `field: value` lines

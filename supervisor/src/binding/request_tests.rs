@@ -333,6 +333,30 @@ fn a_question_with_one_field_is_answered_by_any_message_to_its_task() {
     }
 }
 
+/// Before, the question offered no `respond`, and a refusal named the first two answers only.
+#[test]
+fn a_refusal_names_every_answer_that_the_call_permits() {
+    let [plain, offered] = [approval(), Form { always: true, ..closing() }];
+    let answers = |form: &Form, words: &[&str]| {
+        let each: Vec<String> = words.iter().map(|word| format!("`{}`", form.choice(word))).collect();
+        format!("{} or `{}: TEXT`", each.join(", "), form.choice("respond"))
+    };
+    let (plain_answers, offered_answers) =
+        (answers(&plain, &["approve", "reject"]), answers(&offered, &["approve", "reject", "always"]));
+    for (waiting, expected) in [
+        (vec![&plain], format!("{} waits: answer with {plain_answers}.", plain.action)),
+        (vec![&offered], format!("{} waits: answer with {offered_answers}.", offered.action)),
+        (
+            vec![&plain, &offered],
+            format!("{}: {plain_answers}; {}: {offered_answers}.", plain.action, offered.action),
+        ),
+    ] {
+        let reply = read(vec![Part::text("yes")]).reply(&waiting, true);
+        let Reply::Unclear(reason) = reply else { panic!("{reply:?}") };
+        assert!(reason.starts_with("Nothing was decided. ") && reason.ends_with(&expected), "{reason}");
+    }
+}
+
 /// Before, a plain yes approved whatever waited, and other words to the waiting task started a new run.
 #[test]
 fn a_text_decides_a_call_only_with_its_code() {

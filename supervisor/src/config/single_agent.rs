@@ -13,7 +13,7 @@ use super::{ConfigError, Environment, Settings, read_bounded};
 /// The settings of a process that serves a single agent.
 #[derive(Debug)]
 pub struct SingleAgent {
-    /// The settings, with this agent as the only one, in this process.
+    /// The settings, with this agent as the only one in this process. The others are those that it delegates to.
     pub settings: Settings,
     pub agent: RenderedAgent,
     /// Its skills, if its folder names any.
@@ -69,7 +69,9 @@ impl SingleAgent {
             Placement::Remote { url, .. } => Some(url),
             Placement::InProcess {} => None,
         };
-        settings.spec.agents = vec![agent.clone()];
+        for own in settings.spec.agents.iter_mut().filter(|own| own.name == agent.name) {
+            own.clone_from(&agent);
+        }
         Self { settings, agent, skills, url }
     }
 }

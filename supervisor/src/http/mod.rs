@@ -9,6 +9,8 @@ mod routes;
 mod status;
 mod task_api;
 
+#[cfg(test)]
+pub(crate) use auth::check;
 pub(crate) use auth::has_key;
 pub use auth::{Guard, GuardError, Keyring, RulesError, TokenRules};
 pub use listen::{Limits, serve};

@@ -121,6 +121,7 @@ impl Agent for TaskApi {
 fn sender(call: &CallContext) -> Caller {
     Caller {
         owner: caller(call).map(str::to_owned),
+        has_key: call.principal.as_ref().is_some_and(|principal| principal.as_str() == KEY_HOLDER),
         principal: call.principal.as_ref().map(|principal| principal.as_str().to_owned()),
         person: call.extensions.get::<Person>().cloned(),
     }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::form;
-use crate::binding::{ALWAYS_ALLOWED, REQUIRE_APPROVAL};
+use crate::binding::{ALWAYS_ALLOWED, APPROVED_CALLS, DELEGATION_PATH, REQUIRE_APPROVAL};
 use crate::delegation::{Delegation, RunInfo};
 
 /// The namespace of all ids.
@@ -31,7 +31,10 @@ impl Ids {
     pub(super) fn of(delegation: &Delegation) -> Self {
         let RunInfo { context, task, user, .. } = &delegation.run;
         let memory = memory(context, user.as_deref(), &delegation.agent);
-        let context = id(&[memory.as_bytes(), task.as_bytes(), delegation.call.as_bytes()]);
+        // The calls on the way distinguish delegations of agents that work for the same task.
+        let parents = delegation.run.parents.iter().map(|parent| parent.call.as_bytes());
+        let scope: Vec<&[u8]> = [memory.as_bytes(), task.as_bytes()].into_iter().chain(parents).collect();
+        let context = id(&[scope.as_slice(), &[delegation.call.as_bytes()]].concat());
         let message = id(&[context.as_bytes(), b"message"]);
         Self { memory: memory.to_string(), context: context.to_string(), message: message.to_string() }
     }
@@ -62,7 +65,14 @@ fn id(parts: &[&[u8]]) -> Uuid {
 pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[String]) -> Message {
     let mut message = Message::user(&ids.message, &delegation.prompt);
     message.context_id = Some(ids.context.clone());
-    message.metadata = Some(metadata(delegation, &ids.memory, require_approval));
+    let mut metadata = metadata(delegation, &ids.memory, require_approval);
+    // The agent keeps them with its task.
+    let approved = &delegation.run.approved;
+    metadata.extend((!approved.is_empty()).then(|| (APPROVED_CALLS.to_owned(), json!(approved))));
+    let path = delegation.path();
+    let agents: Vec<&AgentName> = path.iter().map(|parent| &parent.agent).collect();
+    metadata.insert(DELEGATION_PATH.to_owned(), json!(agents));
+    message.metadata = Some(metadata);
     message
 }
 
@@ -133,3 +143,7 @@ fn traceparent(trace_id: &str, span: &str) -> Option<String> {
 #[cfg(test)]
 #[path = "request_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "request_properties.rs"]
+mod properties;

@@ -3,6 +3,7 @@
 use caipe_engine::AgentName;
 
 use super::*;
+use crate::delegation::ParentCall;
 
 fn delegation(context: &str, user: Option<&str>, agent: &str, task: &str, call: &str) -> Delegation {
     Delegation {
@@ -39,6 +40,40 @@ fn ids_are_the_same_for_the_same_call_and_for_no_other() {
         assert!(ids.memory != other.memory && ids.context != other.context && ids.message != other.message);
     }
     assert_ne!(ids.context, Ids::of(&delegation("c", Some("a@x"), "jira", "t", "2")).context, "two at once");
+}
+
+/// Before, equal calls of two agents that work for the same task had one id, so that the second agent got no task.
+#[test]
+fn ids_depend_on_the_calls_on_the_way_and_the_message_names_the_agents() {
+    let parent = |call: &str, agent: &str| ParentCall { call: call.to_owned(), agent: AgentName::new(agent) };
+    let below = |parents: &[ParentCall]| {
+        let mut delegation = delegation("c", None, "jira", "t", "1");
+        delegation.run.parents = parents.into();
+        delegation
+    };
+    let delegations = [
+        below(&[]),
+        below(&[parent("1", "first")]),
+        below(&[parent("2", "first")]),
+        below(&[parent("1", "first"), parent("1", "second")]),
+        below(&[parent("11", "first")]),
+    ];
+    let contexts: std::collections::BTreeSet<String> =
+        delegations.iter().map(|delegation| Ids::of(delegation).context).collect();
+    assert_eq!(contexts.len(), delegations.len());
+    let message = opening(&delegations[3], &Ids::of(&delegations[3]), &[]);
+    assert_eq!(crate::binding::Request::read(&message).unwrap().delegation_path, ["first", "second", "jira"]);
+}
+
+#[test]
+fn the_message_names_the_calls_that_a_person_has_approved() {
+    let mut delegation = delegation("c", None, "jira", "t", "1");
+    let call = json!({ "tool": "delete", "arguments": { "id": 7 }, "digest": "d" });
+    let call: caipe_engine::ApprovedCall = serde_json::from_value(call).unwrap();
+    delegation.run.approved = [call.clone()].into();
+    let ids = Ids::of(&delegation);
+    let request = crate::binding::Request::read(&opening(&delegation, &ids, &[])).unwrap();
+    assert_eq!(request.approved_calls, [call]);
 }
 
 #[test]

@@ -38,6 +38,7 @@ fn waiting(agent: &str, call: &str, action: &str) -> PendingCall {
         status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
         answered: None,
         step_of: None,
+        approved: Vec::new(),
     }
 }
 

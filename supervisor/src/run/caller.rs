@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use caipe_crds::resource::approver::Approver;
 
-use crate::binding::{APPROVER_AS, SENT_BY, USER_EMAIL};
+use crate::binding::{APPROVED_CALLS, APPROVER_AS, SENT_BY, USER_EMAIL};
 
 /// The sender of a message, as its credential says.
 #[derive(Debug, Clone, Default)]
@@ -14,6 +14,8 @@ pub struct Caller {
     pub owner: Option<String>,
     /// The principal, for the record of its messages.
     pub principal: Option<String>,
+    /// Whether the credential is the shared key, which only the delegating supervisor of a remote agent has.
+    pub has_key: bool,
     /// The person of the token, if the credential is one. The message cannot name another user then.
     pub person: Option<Person>,
 }
@@ -56,10 +58,12 @@ impl Caller {
     }
 
     /// Writes the sender into the message's metadata, so that the history shows who asked, answered and approved, and as
-    /// which of these approvers.
+    /// which of these approvers. Only a holder of the key may say what a person has approved.
     pub(super) fn mark<'a>(&self, message: &mut Message, approvers: impl Iterator<Item = &'a Approver>) {
         if let Some(metadata) = &mut message.metadata {
-            metadata.retain(|key, _| key != SENT_BY && key != APPROVER_AS);
+            metadata.retain(|key, _| {
+                key != SENT_BY && key != APPROVER_AS && (self.has_key || key != APPROVED_CALLS)
+            });
         }
         let user = self.person.as_ref().map(Person::name);
         let mut record = |key: &str, value: Value| {
@@ -81,6 +85,8 @@ impl Caller {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::binding::Request;
 
@@ -102,6 +108,7 @@ mod tests {
         let ann = Caller {
             owner: Some("sub:ann".to_owned()),
             principal: Some("sub:ann".to_owned()),
+            has_key: false,
             person: Some(Person {
                 subject: "ann".to_owned(),
                 email: Some("ann@example.com".to_owned()),
@@ -126,6 +133,13 @@ mod tests {
         let request = Request::read(&message).unwrap();
         assert_eq!(request.user.as_deref(), Some("ann@example.com"));
         assert_eq!(request.approver_as, ["email Ann@Example.com", "group leads"]);
+        for (has_key, expected) in [(false, 0), (true, 1)] {
+            let mut message = forged();
+            let call = json!([{ "tool": "delete", "arguments": {}, "digest": "d" }]);
+            message.metadata.get_or_insert_default().insert(APPROVED_CALLS.to_owned(), call);
+            Caller { has_key, ..ann.clone() }.mark(&mut message, approvers.iter());
+            assert_eq!(Request::read(&message).unwrap().approved_calls.len(), expected, "{has_key}");
+        }
         let mut message = forged();
         Caller::default().mark(&mut message, approvers.iter());
         assert_eq!(sent_by(&message), None);

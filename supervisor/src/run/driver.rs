@@ -218,7 +218,7 @@ impl<S: Sink> Driver<S> {
     /// The agent's abilities can have changed since the run stopped; a message contains them.
     fn refresh_abilities(&self, queue: &mut VecDeque<QueuedInput>) {
         let has_abilities = matches!(queue.front(), Some(QueuedInput { input: Input::Message { .. }, .. }));
-        let abilities = self.agent.abilities(&self.effects.run.require_approval);
+        let abilities = self.agent.abilities(&self.effects.run);
         if !has_abilities && abilities != self.state.abilities {
             queue.push_front(Input::Abilities { abilities }.into());
         }
@@ -283,7 +283,7 @@ impl<S: Sink> Driver<S> {
     fn urgent(&mut self, queue: &mut VecDeque<QueuedInput>) -> bool {
         let before = queue.len();
         if self.changes.take() {
-            let abilities = self.agent.abilities(&self.effects.run.require_approval);
+            let abilities = self.agent.abilities(&self.effects.run);
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());
             }

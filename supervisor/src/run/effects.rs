@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use caipe_engine::{AgentName, CallId, Effect, Input, Resume, RunState, ToolOutput};
+use caipe_engine::{AgentName, ApprovedCall, CallId, Effect, Input, Resume, RunState, ToolOutput};
 use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -13,7 +13,7 @@ use tracing::Instrument;
 use super::driver::{EffectRunner, QueuedInput};
 use super::model_turn::ModelTurn;
 use crate::agent::{Agent, BackendLease};
-use crate::delegation::{Delegation, DelegationEnd, DelegationEvent};
+use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, RunInfo};
 use crate::metrics::metrics;
 use crate::tools::{self, A2aTools, Caller, Progress};
 
@@ -37,7 +37,9 @@ impl EffectRunner {
                 if *self.run.always_allowed != state.always_allowed {
                     self.run.always_allowed = Arc::new(state.always_allowed.clone());
                 }
-                self.delegate(call, &agent, prompt, resume);
+                let own = state.calls.iter().find(|own| own.id == call);
+                let approved = own.map(|own| own.approved.as_slice()).unwrap_or_default().into();
+                self.delegate((call, approved), &agent, prompt, resume);
             }
             Effect::Abort { calls } => self.abort(&calls),
             Effect::Finish => self.stop(),
@@ -62,7 +64,14 @@ impl EffectRunner {
         tokio::spawn(work.instrument(span));
     }
 
-    fn delegate(&mut self, call: CallId, agent: &AgentName, prompt: String, resume: Option<Resume>) {
+    /// Delegates a task, with the calls of the agent that a person has approved.
+    fn delegate(
+        &mut self,
+        (call, approved): (CallId, Arc<[ApprovedCall]>),
+        agent: &AgentName,
+        prompt: String,
+        resume: Option<Resume>,
+    ) {
         let cancel = self.peers.child_token();
         self.calls.insert(call.clone(), cancel.clone());
         let sender = self.sender.clone();
@@ -74,7 +83,8 @@ impl EffectRunner {
             tokio::spawn(async move { sender.send(Input::Delegate { call, update }.into()).await });
             return;
         };
-        let delegation = Delegation { call, agent: agent.clone(), prompt, resume, run: self.run.clone() };
+        let run = RunInfo { approved, ..self.run.clone() };
+        let delegation = Delegation { call, agent: agent.clone(), prompt, resume, run };
         tokio::spawn(run_delegation(lease, delegation, sender, cancel).instrument(span));
     }
 

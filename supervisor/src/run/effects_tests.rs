@@ -37,7 +37,7 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         title: "Helper".to_owned(),
         description: String::new(),
         prompt: String::new(),
-        role: Role::Worker,
+        role: Role::worker(),
         model,
         toolbox: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()).into(),
         a2a: None,

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use caipe_a2a::event_id;
 use caipe_a2a::model::{Event, Message, Task};
 use caipe_a2a::server::{LogBudget, TaskLog};
-use caipe_engine::{EventKind, Outcome, RunEvent, RunState};
+use caipe_engine::{AgentName, ApprovedCall, CallId, EventKind, Outcome, RunEvent, RunState};
 use caipe_store::{Follower, SavedConversation, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
 use serde_json::Value;
@@ -21,7 +21,7 @@ use super::leases::{HeldLease, Leases};
 use super::log_writer::{LogWriter, Writing};
 use super::outbox::{self, Outbox};
 use crate::binding::{self, Binding, Presentation, Request};
-use crate::delegation::RunInfo;
+use crate::delegation::{ParentCall, RunInfo};
 
 /// How often a log that follows another process looks for readers.
 const UNREAD_INTERVAL: Duration = Duration::from_secs(5);
@@ -233,6 +233,8 @@ impl TaskEventLog {
             trace_id: self.record.trace_id.as_str().into(),
             user: user.map(Into::into),
             always_allowed: Arc::default(),
+            approved: Arc::default(),
+            parents: request.as_ref().map(parents).unwrap_or_default(),
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
             require_approval: require_approval.into(),
         }
@@ -241,6 +243,11 @@ impl TaskEventLog {
     /// The tools that the delegating supervisor says a person has allowed for the rest of the conversation.
     pub(super) fn always_allowed(&self) -> Vec<String> {
         Request::of_stored(&self.record.request).map(|request| request.always_allowed).unwrap_or_default()
+    }
+
+    /// The calls that the delegating supervisor says a person has approved with the form of a workflow.
+    pub(super) fn approved_calls(&self) -> Vec<ApprovedCall> {
+        Request::of_stored(&self.record.request).map(|request| request.approved_calls).unwrap_or_default()
     }
 
     /// Ends the task as failed.
@@ -397,4 +404,10 @@ impl Sink for TaskEventLog {
     fn save(&mut self) {
         self.writer.save();
     }
+}
+
+/// The agents on the way to this one. Their calls are those of other processes.
+fn parents(request: &Request) -> Arc<[ParentCall]> {
+    let parent = |name: &String| ParentCall { call: CallId::new(), agent: AgentName::new(name) };
+    request.delegation_path.iter().map(parent).collect()
 }

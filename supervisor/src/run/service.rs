@@ -372,7 +372,11 @@ impl Runs {
         let (user, agent) = (event_log.user_with(begin.user()), self.supervisor.get());
         // An agent that has just started has no tools yet.
         agent.settled(&stop).await;
-        let run = event_log.info(user);
+        let mut run = event_log.info(user);
+        if self.serves_people() {
+            // The agents of a supervisor are not those of its caller.
+            run.parents = Arc::default();
+        }
         let (state, start) = match self.prepare(&agent, &run, &mut event_log, begin).await {
             Ok(prepared) => prepared,
             Err(error) => return event_log.fail(&error.to_string()).await,
@@ -411,13 +415,17 @@ impl Runs {
                 state.always_allowed.entry(agent.name.clone()).or_default().extend(allowed);
             }
         }
+        if matches!(begin, RunTrigger::First(_) | RunTrigger::Request(_)) {
+            let approved = if self.serves_people() { Vec::new() } else { event_log.approved_calls() };
+            state.approved = agent.offered_calls(&approved);
+        }
         if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
         let authority = Authority { agent, owner: event_log.record().owner.as_deref() };
         let start = begin.start(
             &state,
-            || agent.abilities(&run.require_approval),
+            || agent.abilities(run),
             |request, decisions| authority.refusal(&state, request, decisions),
         );
         if state.phase == Phase::Waiting && matches!(start, RunStart::Run(_)) {

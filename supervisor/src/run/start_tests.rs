@@ -39,6 +39,7 @@ fn state(phase: &Phase) -> RunState {
             status: CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) },
             answered: None,
             step_of: None,
+            approved: Vec::new(),
         });
         state.phase = Phase::Waiting;
     }

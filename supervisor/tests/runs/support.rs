@@ -98,7 +98,7 @@ impl TestSetup {
 
     /// An agent with the tools.
     pub(crate) fn worker(&self, name: &str) -> Arc<Agent> {
-        self.agent(name, Role::Worker, self.servers.clone(), self.require_approval.clone())
+        self.agent(name, Role::worker(), self.servers.clone(), self.require_approval.clone())
     }
 
     fn agent(
@@ -109,7 +109,7 @@ impl TestSetup {
         require_approval: Vec<String>,
     ) -> Arc<Agent> {
         let prompt =
-            if matches!(role, Role::Worker) { format!("You are the {name}.") } else { String::new() };
+            if matches!(role, Role::Worker(_)) { format!("You are the {name}.") } else { String::new() };
         Arc::new(Agent {
             name: AgentName::new(name),
             title: name.to_owned(),
@@ -162,7 +162,7 @@ pub(crate) fn to_task(task: Option<&str>, context: &str, parts: Vec<Part>) -> Me
 
 /// An authenticated caller, which owns its tasks.
 pub(crate) fn caller(name: &str) -> Caller {
-    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), person: None }
+    Caller { owner: Some(name.to_owned()), principal: Some(name.to_owned()), person: None, has_key: false }
 }
 
 /// Decisions as clients send them.

@@ -15,6 +15,7 @@ mod commands;
 mod compose;
 mod connectivity;
 mod cors;
+mod depth;
 mod environment_page;
 mod kill;
 mod memory;

@@ -9,7 +9,7 @@ use caipe_tests::scenario::Scenario;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::client::{Client, EACH, SLACK, ask_all, clients};
+use crate::client::{Client, EACH, REQUESTS, SDKS, SLACK, ask_all, clients};
 use crate::system::{System, both};
 use crate::view::View;
 
@@ -105,7 +105,7 @@ fn check_resumed(before: &View, view: &View) -> Result<()> {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_runs_once_with_its_own_arguments_when_the_web_ui_approves_it() -> Result<()> {
     let notes = Notes::new()?;
-    let mut clients = clients(&EACH)?;
+    let mut clients = clients(&[REQUESTS, SDKS].concat())?;
     for system in both(&guarded_agents(&["jira"], &notes.path())?, &["jira"]).await? {
         for client in &mut clients {
             let (question, text) = asked(client, &system, "approved").await?;
@@ -128,7 +128,7 @@ async fn a_call_runs_once_with_its_own_arguments_when_the_web_ui_approves_it() -
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_does_not_run_when_the_web_ui_rejects_it() -> Result<()> {
     let notes = Notes::new()?;
-    let mut clients = clients(&EACH)?;
+    let mut clients = clients(&[REQUESTS, SDKS].concat())?;
     for system in both(&guarded_agents(&["jira"], &notes.path())?, &["jira"]).await? {
         for client in &mut clients {
             let (question, text) = asked(client, &system, "rejected").await?;
@@ -329,7 +329,7 @@ fn check_filled(before: &View, view: &View) -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_form_is_asked_in_words_and_filled_in_by_the_web_ui() -> Result<()> {
-    let mut clients = clients(&EACH)?;
+    let mut clients = clients(&[REQUESTS, SDKS].concat())?;
     let inputs = json!({"project": "OPS", "summary": "Disk is full", "priority": "high"});
     for system in both(&form_scenario()?, &["jira"]).await? {
         let questions = ask_all(&mut clients, &system, json!({"text": "create one"})).await?;

@@ -2,5 +2,6 @@
 
 mod agents;
 mod clients;
+mod depth;
 mod sdk_events;
 mod servers;

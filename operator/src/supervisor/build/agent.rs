@@ -2,6 +2,7 @@
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::names::{self, PORT, SHARED_KEY, STATUS_TOKEN, TOOLS_KEY};
+use caipe_crds::rendered::RenderedAgent;
 use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
@@ -49,6 +50,11 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
 fn alone(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<RenderedSpec, BuildError> {
     let mut spec = cx.without_agents.clone();
     spec.agents = vec![member.rendered.clone()];
+    spec.agents.extend(cx.delegates(member).map(|delegate| {
+        // The operator mounts the credential of each delegate.
+        let secrets_dir = Some(secrets::directory(&delegate.rendered.name));
+        RenderedAgent { secrets_dir, placement: cx.remote_placement(delegate), ..delegate.rendered.clone() }
+    }));
     let agent = &member.rendered.name;
     match spec.for_agent(agent) {
         Ok((spec, _)) => Ok(spec),
@@ -76,6 +82,7 @@ fn workload(
 fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, BuildError> {
     let mut mounts = deployment::mounts(cx, name, pod::empty("data"));
     secrets::of_agent(&member.declared, &mut mounts);
+    cx.delegates(member).for_each(|delegate| secrets::of_delegate(cx, delegate, &mut mounts));
     let sidecars = sidecars::sidecars(cx, &sidecars::tools(cx, member))?;
     let command = [CONTAINER, member.rendered.name.as_str()];
     let mut own_keys = keys(cx, member, &[SHARED_KEY, STATUS_TOKEN]);

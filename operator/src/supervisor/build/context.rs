@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use caipe_crds::catalogue;
 use caipe_crds::placement::SupportedPlacements;
-use caipe_crds::rendered::RenderedAgent;
+use caipe_crds::rendered::{Placement, RenderedAgent};
 use caipe_crds::resolve::bridge_ports;
 use caipe_crds::resource::agent::Agent;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, OwnerReference};
@@ -87,6 +87,30 @@ impl<'a> BuildContext<'a> {
             let runs = !matches!(member.program, Program::Foreign);
             runs && decision.remote.contains(name) && !decision.draining.contains_key(name)
         })
+    }
+
+    /// The agents that a remote agent can delegate to: those that are remote now, or become so.
+    pub(super) fn delegates(&self, member: &Member<'a>) -> impl Iterator<Item = &Member<'a>> {
+        let names = &member.rendered.delegates;
+        self.members.iter().filter(move |other| {
+            let is_remote = matches!(self.remote_placement(other), Placement::Remote { .. });
+            is_remote && names.contains(&other.rendered.name)
+        })
+    }
+
+    /// The remote agents that can delegate to an agent.
+    pub(super) fn delegators(&self, member: &Member<'a>) -> impl Iterator<Item = &Member<'a>> {
+        let name = &member.rendered.name;
+        self.remote().filter(move |other| other.rendered.delegates.contains(name))
+    }
+
+    /// The remote placement of an agent, wanted or current; in-process if it has none.
+    pub(super) fn remote_placement(&self, member: &Member<'a>) -> Placement {
+        let wanted = &member.rendered.placement;
+        let current = self.inputs.decision.spec.agent(&member.rendered.name).map(|agent| &agent.placement);
+        let remote = [Some(wanted), current].into_iter().flatten();
+        let remote = remote.into_iter().find(|placement| matches!(placement, Placement::Remote { .. }));
+        remote.unwrap_or(wanted).clone()
     }
 
     pub(super) fn image(&self) -> Result<String, BuildError> {

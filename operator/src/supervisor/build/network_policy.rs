@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use caipe_crds::names::PORT;
-use caipe_crds::rendered::{McpTransport, ModelChoice, RenderedAgent};
+use caipe_crds::rendered::{McpTransport, ModelChoice, Placement, RenderedAgent};
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::networking::v1::{
@@ -45,12 +45,23 @@ fn callers(cx: &BuildContext<'_>) -> Vec<NetworkPolicyPeer> {
     vec![NetworkPolicyPeer { namespace_selector: everywhere, ..NetworkPolicyPeer::default() }]
 }
 
-/// A remote agent's policy: the supervisor calls it and the operator probes it.
+/// A remote agent's policy: the supervisor and the agents that delegate to it call it, and the operator probes it.
 pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Option<NetworkPolicy> {
-    let from = [Some(peer(cx, Component::Supervisor)), operator(cx)].into_iter().flatten().collect();
+    let delegators = cx.delegators(member).map(|other| peer(cx, Component::Agent(&other.rendered.name)));
+    let from = [peer(cx, Component::Supervisor)].into_iter().chain(delegators).chain(operator(cx)).collect();
     let mut egress = egress_to_models(cx);
     agent_egress(member, &mut egress);
     let mut rules = tool_servers(cx, member);
+    for delegate in cx.delegates(member) {
+        if let (Program::Foreign, Placement::Remote { url, .. }) =
+            (&delegate.program, cx.remote_placement(delegate))
+        {
+            egress.url(&url);
+            continue;
+        }
+        let agent = peer(cx, Component::Agent(&delegate.rendered.name));
+        rules.push(egress::rule(vec![agent], vec![egress::ports("TCP", PORT, PORT)]));
+    }
     rules.extend(egress.rules());
     let component = Component::Agent(&member.rendered.name);
     policy(cx, name, component, vec![ingress(from, PORT)], rules)
@@ -151,7 +162,7 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
         egress.url(&oauth2.jwks_uri);
     }
     for member in cx.members.iter().filter(|member| matches!(member.program, Program::Foreign)) {
-        if let caipe_crds::rendered::Placement::Remote { url, .. } = &member.rendered.placement {
+        if let Placement::Remote { url, .. } = &member.rendered.placement {
             egress.url(url);
         }
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use caipe_crds::names::{self, OWN_AGENT_KEY, SHARED_KEY};
 use caipe_crds::resolve::SECRETS_ROOT;
 use caipe_crds::resource::agent::Agent;
 use caipe_crds::resource::common::SecretKeyRef;
@@ -9,7 +10,7 @@ use k8s_openapi::api::core::v1::{
     KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
 };
 
-use super::context::BuildContext;
+use super::context::{BuildContext, Member, Program};
 use super::pod::Mounts;
 
 /// Readable only by the pod's group, which every container has.
@@ -77,6 +78,29 @@ pub(super) fn of_agent(agent: &Agent, mounts: &mut Mounts) {
     if let Some(secret) = model {
         let owner = format!("agents/{name}-model");
         mount(mounts, &format!("model-secrets-of-{name}"), &owner, vec![whole(&secret.name)]);
+    }
+}
+
+/// The directory with the credentials of an agent.
+pub(super) fn directory(agent: &str) -> String {
+    format!("{SECRETS_ROOT}/agents/{agent}")
+}
+
+/// The credential with which an agent calls one that it delegates to: that agent's own key, or its token.
+pub(super) fn of_delegate(cx: &BuildContext<'_>, delegate: &Member<'_>, mounts: &mut Mounts) {
+    let name = &delegate.rendered.name;
+    let files = match (&delegate.program, &delegate.declared.external) {
+        (Program::Foreign, external) => {
+            let token = external.as_ref().and_then(|external| external.secret_ref.as_ref());
+            token.map(SecretKeyRef::from).map(|token| KeyFile::new(&token.variable(), &token))
+        }
+        (Program::Ours | Program::Image(_), _) => {
+            let key = SecretKeyRef { name: names::agent_key(cx.name, name), key: SHARED_KEY.to_owned() };
+            Some(KeyFile::new(OWN_AGENT_KEY, &key))
+        }
+    };
+    if let Some(file) = files {
+        mount(mounts, &format!("secrets-of-{name}"), &format!("agents/{name}"), keys(&[file]));
     }
 }
 

@@ -24,7 +24,7 @@ pub(super) fn cancel(
     let unfinished = |call: &&mut PendingCall| !matches!(call.status, CallStatus::Done { .. });
     for call in state.calls.iter_mut().filter(unfinished).filter(|call| affected(call)) {
         let why = why(call);
-        out.extend(withdrawal(call));
+        out.extend(withdrawals(call));
         if call.status.is_started() {
             aborted.push(call.id.clone());
             emit_end(call, CallEnd::Canceled, &why, out);
@@ -36,12 +36,17 @@ pub(super) fn cancel(
     }
 }
 
-/// Cancels the task of a remote agent, which works or asks.
-fn withdrawal(call: &PendingCall) -> Option<Effect> {
-    let CallKind::Delegation { agent } = &call.kind else { return None };
+/// Cancels the tasks of remote agents that work or ask for this call, also those of agents that it nests.
+fn withdrawals(call: &PendingCall) -> Vec<Effect> {
+    let CallKind::Delegation { agent } = &call.kind else { return Vec::new() };
     let status = if let CallStatus::Waiting { then, .. } = &call.status { then } else { &call.status };
-    let from = resume_point(status).filter(|from| matches!(from, ResumePoint::Remote { .. }))?;
-    Some(Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from })
+    match resume_point(status) {
+        Some(from @ ResumePoint::Remote { .. }) => {
+            vec![Effect::Withdraw { call: call.id.clone(), agent: agent.clone(), from }]
+        }
+        Some(ResumePoint::Nested(frame)) => frame.calls.iter().flat_map(withdrawals).collect(),
+        None => Vec::new(),
+    }
 }
 
 /// Ends a started call: emits its end and stores its result.

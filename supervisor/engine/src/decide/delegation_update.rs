@@ -2,6 +2,7 @@
 
 use caipe_model::truncated;
 
+use crate::abilities::AnswerMode;
 use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
 use crate::event::CallEnd;
@@ -42,6 +43,9 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
             out.push(Effect::Emit(event.within(&agent)));
         }
         DelegateUpdate::Asks { form } => {
+            // Allowed calls are recorded by agent, and the supervisor knows the agents that it delegates to only.
+            let is_nested = state.abilities.answer == AnswerMode::Plain;
+            let form = if is_nested { form.without_always() } else { form };
             wait_for_interaction(state, id, &agent, form);
             calls::settle(state, out);
         }

@@ -142,6 +142,10 @@ fn apply(abilities: &Abilities, call: &mut PendingCall, decisions: Vec<Decision>
         return Some(calls::perform(call, Some(Resume { from, answered })));
     }
     let decision = decisions.into_iter().next().unwrap_or(Decision::Reject { message: String::new() });
+    if let (Some(_), CallKind::Ask, Decision::Submit { values }) = (&call.step_of, &call.kind, &decision) {
+        // The values are those of the workflow too.
+        call.arguments = Value::Object(values.clone());
+    }
     let closed = match (&call.kind, decision) {
         (CallKind::Ask, decision) => Some(answer(&form, decision)),
         (_, Decision::Respond { message }) => Some(Ok(responded(&message, abilities))),

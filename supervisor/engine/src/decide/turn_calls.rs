@@ -93,6 +93,8 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
     match route::route(&state.abilities, request) {
         Route::Start { kind, arguments, question } => {
             let question = question.filter(|form| !state.is_always_allowed(&form.action));
+            let question = question
+                .filter(|form| kind != CallKind::Tool || !state.take_approved(&form.action, &form.arguments));
             let question = question.map(|form| state.identified(*form));
             pending(request, kind, arguments, question)
         }
@@ -167,6 +169,7 @@ fn pending(
         status: question.map_or(CallStatus::Ready, waiting),
         answered: None,
         step_of: None,
+        approved: Vec::new(),
     }
 }
 

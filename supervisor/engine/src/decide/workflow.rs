@@ -4,8 +4,10 @@
 use caipe_model::truncated;
 use serde_json::{Value, json};
 
+use crate::approved::{self, ApprovedCall};
 use crate::effects::Effects;
 use crate::event::Emit;
+use crate::form::Form;
 use crate::names::CallId;
 use crate::plan_step::StepStatus;
 use crate::state::{CallKind, CallStatus, PendingCall, RunState};
@@ -16,6 +18,10 @@ use super::{call_results, route};
 
 /// The file with the values of a workflow's first form, as upstream's workflows name it.
 const REQUEST_FILE: &str = "/request.txt";
+
+/// The text before the calls that the user has approved.
+const APPROVED: &str = "The user has approved these calls, each once and with exactly these arguments. A call that differs waits \
+                        for the user:";
 
 /// The end of a file that is cut in a prompt.
 const CUT: &str = "\n[The file is longer.]";
@@ -31,7 +37,7 @@ pub(super) fn begin_ready(state: &mut RunState, out: &mut Effects) {
             continue;
         }
         *state.counters.calls.entry(call.name.clone()).or_default() += 1;
-        call.status = CallStatus::Steps { step: 0, files: Vec::new() };
+        call.status = CallStatus::Steps { step: 0, files: Vec::new(), values: None };
         let (id, CallKind::Workflow { workflow }) = (call.id.clone(), &call.kind) else { continue };
         let workflow = workflow.clone();
         state.plan.begin_workflow(&id, &workflow);
@@ -50,8 +56,19 @@ pub(super) fn advance(state: &mut RunState, out: &mut Effects) {
     while let Some(at) = state.calls.iter().position(is_ended) {
         let step = state.calls.remove(at);
         if let (Some(id), CallStatus::Done { result }) = (step.step_of, step.status) {
+            take_values(state, &id, step.kind, step.arguments);
             end_step(state, &id, &result.content, result.is_error, out);
         }
+    }
+}
+
+/// Keeps the values of the workflow's first form.
+fn take_values(state: &mut RunState, id: &str, kind: CallKind, given: Value) {
+    if let Some(call) = state.calls.iter_mut().find(|call| call.id == id)
+        && let CallStatus::Steps { values, .. } = &mut call.status
+        && let (CallKind::Ask, Value::Object(given)) = (kind, given)
+    {
+        values.get_or_insert(given);
     }
 }
 
@@ -89,14 +106,14 @@ fn under_way(state: &RunState, id: &str) -> Option<(Box<Workflow>, usize)> {
 
 /// Adds the call of a step.
 fn start_step(state: &mut RunState, id: &str, workflow: &Workflow, at: usize, out: &mut Effects) {
-    let Some(step) = workflow.steps.get(at) else { return };
+    let Some(declared) = workflow.steps.get(at) else { return };
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id)
         && let CallStatus::Steps { step, .. } = &mut call.status
     {
         *step = at;
     }
     show(state, id, at, StepStatus::InProgress, out);
-    let call = step_call(state, id, step, at);
+    let call = step_call(state, id, declared, workflow.form(at), at);
     state.calls.push(call);
 }
 
@@ -108,7 +125,13 @@ fn show(state: &mut RunState, id: &str, at: usize, status: StepStatus, out: &mut
 }
 
 /// The call of a step: it asks the user, or delegates as the tool `task` does.
-fn step_call(state: &mut RunState, id: &str, step: &WorkflowStep, at: usize) -> PendingCall {
+fn step_call(
+    state: &mut RunState,
+    id: &str,
+    step: &WorkflowStep,
+    form: Option<Form>,
+    at: usize,
+) -> PendingCall {
     let mut call = PendingCall {
         id: step_id(state, id, at),
         name: TASK_TOOL.to_owned(),
@@ -117,16 +140,17 @@ fn step_call(state: &mut RunState, id: &str, step: &WorkflowStep, at: usize) -> 
         status: CallStatus::Ready,
         answered: None,
         step_of: Some(id.to_owned()),
+        approved: approved(state, id, step),
     };
-    let question = match &step.form {
-        Some(form) => Some(form.clone()),
+    let question = match form {
+        Some(form) => Some(form),
         None if step.agent.as_str() != USER_INPUT_AGENT && !state.abilities.agents.contains(&step.agent) => {
             let reason = format!("the agent {} is not enabled any more", step.agent);
             call_results::close(&mut call, Err(reason), usize::MAX);
             return call;
         }
         None => {
-            let prompt = with_files(state, id, &step.prompt);
+            let prompt = with_files(state, id, &step.prompt) + &listed(&call.approved);
             call.arguments = json!({ "subagent_type": step.agent, "description": prompt });
             call.kind = CallKind::Delegation { agent: step.agent.clone() };
             let acts = step.agent.as_str() != USER_INPUT_AGENT;
@@ -138,6 +162,22 @@ fn step_call(state: &mut RunState, id: &str, step: &WorkflowStep, at: usize) -> 
         call.status = CallStatus::Waiting { form, then: Box::new(CallStatus::Ready) };
     }
     call
+}
+
+/// The calls of a step that the user has approved with the workflow's form.
+fn approved(state: &RunState, id: &str, step: &WorkflowStep) -> Vec<ApprovedCall> {
+    let call = state.calls.iter().find(|call| call.id == id);
+    let Some(CallStatus::Steps { values: Some(values), .. }) = call.map(|call| &call.status) else {
+        return Vec::new();
+    };
+    step.calls.iter().map(|call| call.filled(&step.agent, values)).collect()
+}
+
+/// The end of a prompt, which lists the approved calls, so that the agent makes exactly these.
+fn listed(calls: &[ApprovedCall]) -> String {
+    let lines: Vec<String> =
+        calls.iter().map(|call| format!("- {}", approved::line(&call.tool, &call.arguments))).collect();
+    if lines.is_empty() { String::new() } else { format!("\n\n{APPROVED}\n{}", lines.join("\n")) }
 }
 
 /// An id that no other call has.

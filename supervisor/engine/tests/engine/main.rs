@@ -3,6 +3,7 @@
 
 mod answer;
 mod calls;
+mod depth;
 mod failure;
 mod forms;
 mod human;

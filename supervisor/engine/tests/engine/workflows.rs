@@ -21,7 +21,7 @@ fn form() -> Form {
 
 fn step(title: &str, agent: &str, form: Option<Form>) -> WorkflowStep {
     let prompt = format!("{title} now.");
-    WorkflowStep { title: title.to_owned(), agent: AgentName::new(agent), prompt, form }
+    WorkflowStep { title: title.to_owned(), agent: AgentName::new(agent), prompt, form, calls: Vec::new() }
 }
 
 fn workflow(first: WorkflowStep) -> Workflow {

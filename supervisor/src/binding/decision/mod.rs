@@ -6,11 +6,11 @@
 mod text;
 
 use caipe_a2a::model::{Content, Message};
-use caipe_engine::{ALWAYS, APPROVE, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form, REJECT};
+use caipe_engine::{ALWAYS, ASK_TOOL, BoundDecision, DECISION_FIELD, Decision, Form};
 use serde_json::{Map, Value};
 
 use text::verdict;
-pub(super) use text::{decisions as decisions_in_text, names_codes, waiting_calls};
+pub(super) use text::{decisions as decisions_in_text, listed_answers, names_codes, waiting_calls};
 
 /// The reason that a model reads if a rejection has none.
 pub(super) const REJECTED: &str = "User rejected the request";
@@ -234,8 +234,9 @@ fn decision(sent: &SentDecision, call: &Form) -> Result<Decision, String> {
         Verdict::Approve => return Ok(Decision::Approve),
         Verdict::Always if !call.always => {
             return Err(format!(
-                "Nothing was decided: {} cannot be allowed for the whole conversation. Approve this call, or reject it.",
-                call.action
+                "Nothing was decided: {} cannot be allowed for the whole conversation. Answer with {}.",
+                call.action,
+                call.text_answers()
             ));
         }
         Verdict::Always => return Ok(Decision::Always),
@@ -260,9 +261,9 @@ fn decision(sent: &SentDecision, call: &Form) -> Result<Decision, String> {
     let answer = word.get(DECISION_FIELD).and_then(Value::as_str).and_then(|word| verdict(word, call));
     answer.ok_or_else(|| {
         format!(
-            "Nothing was decided: {} waits for an approval. Answer with {DECISION_FIELD}: {APPROVE} or {REJECT}, or name the \
-             tool with its changed arguments.",
-            call.action
+            "Nothing was decided: {} waits for an approval. Answer with {}, or name the tool with its changed arguments.",
+            call.action,
+            call.text_answers()
         )
     })
 }

@@ -114,23 +114,29 @@ pub(in crate::binding) fn waiting_calls(questions: &[&Form]) -> String {
     let calls: Vec<Form> = questions.iter().flat_map(|form| form.calls()).collect();
     match calls.as_slice() {
         [only] if only.is_approval() => {
-            let [approve, reject] = [APPROVE, REJECT].map(|word| only.choice(word));
-            format!("Nothing was decided. {} waits: answer with `{approve}` or `{reject}`.", only.action)
+            format!("Nothing was decided. {} waits: answer with {}.", only.action, only.text_answers())
         }
         [_] => {
             "Nothing was decided. A form waits: answer with a line `field: value` for each field.".to_owned()
         }
         several => {
-            let name = |call: &Form| match call.code().filter(|_| call.is_approval()) {
-                Some(code) => format!("{} (code {code})", call.action),
-                None => "a form".to_owned(),
-            };
+            let answers = listed_answers(&several.iter().collect::<Vec<_>>());
             format!(
-                "Nothing was decided. {} calls wait: {}. Send one decision for each: a line `{APPROVE} CODE` or `{REJECT} CODE`, \
-                 or the form.",
-                several.len(),
-                several.iter().map(name).collect::<Vec<_>>().join(", ")
+                "Nothing was decided. {} calls wait. Send one decision for each, a line or the form: {answers}.",
+                several.len()
             )
         }
     }
+}
+
+/// The answers in text that each of several calls permits.
+pub(in crate::binding) fn listed_answers(calls: &[&Form]) -> String {
+    let answers = |call: &&Form| {
+        if call.is_approval() {
+            format!("{}: {}", call.action, call.text_answers())
+        } else {
+            "a form: a line `field: value` for each field".to_owned()
+        }
+    };
+    calls.iter().map(answers).collect::<Vec<_>>().join("; ")
 }

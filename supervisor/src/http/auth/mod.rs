@@ -158,7 +158,7 @@ impl Guard {
 }
 
 /// The middleware that authenticates requests.
-pub(super) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
+pub(crate) async fn check(State(guard): State<Guard>, mut request: Request, next: Next) -> Response {
     match guard.admit(request.method(), request.uri().path(), request.headers()).await {
         Ok(None) => {}
         Ok(Some((principal, person))) => {

@@ -62,6 +62,7 @@ pub(crate) async fn nested_runs_come_back_and_go(store: &dyn Store) {
         status: CallStatus::Nested { frame: Box::new(frame) },
         answered: None,
         step_of: None,
+        approved: Vec::new(),
     };
     let mut outer = state("outer");
     // Models choose the ids of calls.
@@ -119,6 +120,7 @@ pub(crate) async fn deep_values_come_back(store: &dyn Store) {
         status,
         answered: None,
         step_of: None,
+        approved: Vec::new(),
     };
     let mut inner = state("inner");
     inner.calls.push(call(deep, CallStatus::Running));

@@ -179,7 +179,12 @@ fn a_pod_gets_only_its_own_keys() {
             labels::COMPONENT_SUPERVISOR => [names::keys(supervisor)].into(),
             labels::COMPONENT_AGENT => {
                 let agent = agent.unwrap();
-                [names::agent_key(supervisor, agent), names::tools_key(supervisor, agent)].into()
+                // It calls the agents that it delegates to.
+                let declared = resource.spec.agents().iter().find(|it| it.name == agent);
+                let delegates = declared.into_iter().flat_map(|it| &it.delegates);
+                let delegates = delegates.map(|delegate| names::agent_key(supervisor, delegate));
+                let own = [names::agent_key(supervisor, agent), names::tools_key(supervisor, agent)];
+                own.into_iter().chain(delegates).collect()
             }
             _ => [names::tools_key(supervisor, agent.unwrap())].into(),
         };

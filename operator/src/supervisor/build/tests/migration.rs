@@ -114,3 +114,29 @@ fn a_supervisor_has_one_pod_or_none() {
     assert_eq!(made("agents: []").deployment.spec.replicas, Some(1), "one file, one pod");
     assert_eq!(made("replicas: 0").deployment.spec.replicas, Some(0));
 }
+
+/// The pod of an agent that stays remote for a while must not lose its delegates, and its spec must not fail.
+#[test]
+fn an_agent_that_moves_in_keeps_the_delegates_that_are_remote() {
+    let text = "agents:
+- { name: first, identity: { inline: { description: d, systemPrompt: s } }, delegates: [second] }
+- { name: second, identity: { inline: { description: d, systemPrompt: s } } }";
+    let of = |remote: bool| {
+        let mut resource = resource(text);
+        resource.spec.distributed_agents = remote.then(|| "all".to_owned()).into_iter().collect();
+        resource
+    };
+    let (there, here) = (decided(&of(true)), of(false));
+    let delegates = |decision: &Decision| {
+        let objects = build(&here, decision).unwrap();
+        let first = objects.agents.iter().find(|agent| agent.name == "first").unwrap();
+        let text = first.spec.as_ref().unwrap().data.as_ref().unwrap()["spec.yaml"].clone();
+        let spec: caipe_crds::RenderedSpec = serde_saphyr::from_str(&text).unwrap();
+        spec.agents[0].delegates.clone()
+    };
+    let moving = Decision { wanted: decided(&here).wanted, ..there.clone() };
+    assert_eq!(delegates(&moving), ["second"]);
+    let mut spec = there.spec;
+    spec.agents[1].placement = caipe_crds::rendered::Placement::InProcess {};
+    assert_eq!(delegates(&Decision { spec, ..moving }), [""; 0]);
+}

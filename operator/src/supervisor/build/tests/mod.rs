@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 10] = [
+pub(super) const SCENES: [(&str, &str); 11] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -66,6 +66,15 @@ agents:
 - name: own
   identity: { inline: { description: Does it., systemPrompt: Do it. } }
   mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
+    ),
+    (
+        "delegates",
+        "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
+distributedAgents: [all]
+agents:
+- { name: first, identity: { inline: { description: d, systemPrompt: s } }, delegates: [second, far] }
+- { name: second, identity: { inline: { description: d, systemPrompt: s } } }
+- { name: far, external: { url: 'https://agents.example.com/far', secretRef: { name: far } } }",
     ),
     (
         "exposed",

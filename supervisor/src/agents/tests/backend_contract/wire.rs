@@ -124,7 +124,7 @@ impl Names {
 
 /// The text without the codes of approvals, which depend on the conversation.
 fn without_codes(mut text: String) -> String {
-    for word in ["approve ", "reject ", "always "] {
+    for word in ["approve ", "reject ", "always ", "respond "] {
         let codes: Vec<usize> = text.match_indices(word).map(|(at, _)| at + word.len()).collect();
         for at in codes {
             text.replace_range(at..at + 4, "CODE");

@@ -5,6 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::middleware;
 use caipe_a2a::card::CardBuilder;
 use caipe_a2a::client::{CardCache, http_builder};
 use caipe_a2a::server::{ServerOptions, router};
@@ -23,13 +25,16 @@ use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService,
 use crate::agents::InProcessBackend;
 use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
-use crate::http::TaskApi;
+use crate::http::{self, Guard, Keyring, TaskApi};
 use crate::mcp::{ServerSpec, Toolbox, Transport};
 use crate::remote::{RemoteBackend, RemoteTarget};
 use crate::run::{LOG_MEMORY, Runs};
 
 /// How long anything may take that should happen.
 pub(super) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// The key of the agent, which its supervisor has.
+const KEY: &str = "key-of-the-helper";
 
 /// Bytes of a connection that come one by one.
 const SHORT: usize = 32 * 1024;
@@ -84,23 +89,15 @@ impl Worker {
         } else {
             Presentation::sub_agent("helper", &BTreeMap::new())
         };
-        let (listener, mut url) = listener().await;
-        servers.push(spawn(serve(agent, presentation, listener, url.clone())));
+        let (mut url, served) = served(agent, presentation).await;
+        servers.push(served);
         if place == Placement::RemoteInPieces {
             let (near, near_url) = self::listener().await;
             let far = url.trim_start_matches("http://").to_owned();
             servers.push(spawn(forward(near, far)));
             url = near_url;
         }
-        let target = RemoteTarget {
-            name: AgentName::new("helper"),
-            url: url.parse().unwrap(),
-            headers: HeaderMap::new(),
-            silence: Duration::from_secs(20),
-            require_approval: Vec::new(),
-        };
-        let http = http_builder().no_proxy().build().unwrap();
-        let remote = RemoteBackend::new(target, http, Arc::new(CardCache::default()));
+        let remote = remote("helper", &url);
         Self { backend: remote.clone(), remote: Some(remote), _servers: servers }
     }
 }
@@ -108,7 +105,7 @@ impl Worker {
 fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
     let servers = |name: &str| vec![ServerSpec::new(name, Transport::http(tools))];
     let approval = if approval { vec!["echo*".to_owned(), "note".to_owned()] } else { Vec::new() };
-    let deeper = agent("deeper", script, Role::Worker, servers("deep-tools"), Vec::new());
+    let deeper = agent("deeper", script, Role::worker(), servers("deep-tools"), Vec::new());
     let delegate = Delegate {
         backend: Arc::new(InProcessBackend(Arc::new(deeper))),
         title: "Deeper".to_owned(),
@@ -117,7 +114,7 @@ fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
     };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let spec = caipe_crds::RenderedSpec { answer_mode: caipe_crds::rendered::AnswerMode::Marker, ..spec };
-    let role = if script.contains("deeper") { supervisor(spec, "deeper", delegate) } else { Role::Worker };
+    let role = if script.contains("deeper") { supervisor(spec, "deeper", delegate) } else { Role::worker() };
     Arc::new(agent("helper", script, role, servers("tools"), approval))
 }
 
@@ -157,13 +154,36 @@ pub(super) fn agent(
     }
 }
 
+/// The backend of an agent at this address, which has the key of the tests.
+pub(super) fn remote(name: &str, url: &str) -> Arc<RemoteBackend> {
+    let target = RemoteTarget {
+        name: AgentName::new(name),
+        url: url.parse().unwrap(),
+        headers: HeaderMap::from_iter([(AUTHORIZATION, format!("Bearer {KEY}").parse().unwrap())]),
+        silence: Duration::from_secs(20),
+        require_approval: Vec::new(),
+    };
+    let http = http_builder().no_proxy().build().unwrap();
+    RemoteBackend::new(target, http, Arc::new(CardCache::default()))
+}
+
+/// Serves an agent until the handle is dropped. Returns its address.
+pub(super) async fn served(agent: Arc<Agent>, presentation: Presentation) -> (String, AbortOnDropHandle<()>) {
+    let (listener, url) = listener().await;
+    (url.clone(), spawn(serve(agent, presentation, listener, url)))
+}
+
 async fn serve(agent: Arc<Agent>, presentation: Presentation, listener: TcpListener, url: String) {
+    let title = agent.title.clone();
     let runs =
         Runs::new(agent, presentation, Arc::new(MemoryStore::default()), Duration::from_mins(10), LOG_MEMORY);
     let card =
-        CardBuilder::new("Helper", "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
+        CardBuilder::new(&title, "Helps.", &url, "1").extension(ACTIVITY_EXTENSION, "activity").build();
     let task_api = TaskApi::new(runs, [card.clone(), card], None);
-    drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default())).await);
+    let keyring = Keyring { shared: Some(KEY.into()), ..Keyring::default() };
+    let guard = Guard::new(listener.local_addr().unwrap(), keyring, false).unwrap();
+    let guarded = middleware::from_fn_with_state(guard, http::check);
+    drop(axum::serve(listener, router(Arc::new(task_api), ServerOptions::default()).layer(guarded)).await);
 }
 
 /// Forwards connections, a byte at a time while the answer is short, so that characters are split.
@@ -197,12 +217,12 @@ async fn cut_up(mut from: OwnedReadHalf, mut to: OwnedWriteHalf) -> std::io::Res
     }
 }
 
-async fn listener() -> (TcpListener, String) {
+pub(super) async fn listener() -> (TcpListener, String) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     (listener, url)
 }
 
-fn spawn(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
+pub(super) fn spawn(work: impl Future<Output = ()> + Send + 'static) -> AbortOnDropHandle<()> {
     AbortOnDropHandle::new(tokio::spawn(work))
 }

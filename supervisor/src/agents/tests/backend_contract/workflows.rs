@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::wire::{Names, read_after};
 use super::worker::{PLACEMENTS, Worker, agent};
-use crate::agent::{Delegate, Delegates, Role, SelfService};
+use crate::agent::{Agent, Delegate, Delegates, Role, SelfService};
 use crate::agents::InProcessBackend;
 use crate::binding::Presentation;
 use crate::run::{LOG_MEMORY, Runs};
@@ -54,7 +54,7 @@ turns:
 "#;
 
 /// A task of a supervisor whose helper is this one.
-struct Asked {
+pub(super) struct Asked {
     runs: Arc<Runs>,
     log: Arc<TaskLog>,
     names: Names,
@@ -62,23 +62,27 @@ struct Asked {
 }
 
 impl Asked {
-    async fn start(worker: &Worker, mut self_service: SelfService, name: &str) -> Self {
+    pub(super) async fn start(worker: &Worker, mut self_service: SelfService, name: &str) -> Self {
         let delegate = Delegate {
             backend: worker.backend.clone(),
             active: TaskTracker::new(),
             title: "Helper".to_owned(),
             routing_hint: "helps".to_owned(),
         };
-        let asking = agent("user_input", USER_INPUT, Role::Worker, Vec::new(), Vec::new());
+        let asking = agent("user_input", USER_INPUT, Role::worker(), Vec::new(), Vec::new());
         self_service.user_input = Some(Arc::new(InProcessBackend(Arc::new(asking))));
         let spec = resolve(&caipe_crds::default_resource(), &BTreeMap::new()).unwrap().spec;
         let delegates: Delegates = [(caipe_engine::AgentName::new("helper"), delegate)].into_iter().collect();
         let role = Role::Supervisor { spec: Arc::new(spec), delegates: Arc::new(delegates), self_service };
-        let front = Arc::new(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()));
+        Self::of(agent("supervisor", SUPERVISOR, role, Vec::new(), Vec::new()), name).await
+    }
+
+    /// A task of this supervisor, up to its end or its question.
+    pub(super) async fn of(front: Agent, text: &str) -> Self {
         let presentation = Presentation::Supervisor { tool_output: None };
         let store = Arc::<MemoryStore>::default();
-        let runs = Runs::new(front, presentation, store, Duration::from_mins(10), LOG_MEMORY);
-        let (log, after) = runs.send(Message::user("m", name)).await.unwrap();
+        let runs = Runs::new(Arc::new(front), presentation, store, Duration::from_mins(10), LOG_MEMORY);
+        let (log, after) = runs.send(Message::user("m", text)).await.unwrap();
         let mut asked = Self { runs, log, names: Names::default(), events: Vec::new() };
         asked.read(after).await;
         asked
@@ -90,12 +94,12 @@ impl Asked {
         }
     }
 
-    fn state(&self) -> String {
+    pub(super) fn state(&self) -> String {
         format!("{:?}", self.log.snapshot().status.state)
     }
 
     /// The form or approval that waits.
-    fn question(&self) -> Value {
+    pub(super) fn question(&self) -> Value {
         let artifacts = self.log.snapshot().artifacts;
         let form =
             artifacts.iter().rev().find(|artifact| artifact.name.as_deref() == Some("UserInputMetaData"));
@@ -103,7 +107,7 @@ impl Asked {
     }
 
     /// Answers what waits: a form with these values, or an approval.
-    async fn answer(&mut self, values: &Value) {
+    pub(super) async fn answer(&mut self, values: &Value) {
         let question = self.question();
         let action = question["action_name"].as_str().unwrap();
         let mut decision = json!({"type": "approve", "action_name": action,
@@ -121,7 +125,7 @@ impl Asked {
         self.read(after).await;
     }
 
-    fn text(&self) -> String {
+    pub(super) fn text(&self) -> String {
         self.events.iter().map(Value::to_string).collect::<Vec<_>>().join("\n")
     }
 }
@@ -157,7 +161,13 @@ async fn the_shipped_workflow_creates_a_repository() {
     let act = async |worker: &Worker| {
         let mut asked = Asked::start(worker, shipped(), "Create GitHub Repo").await;
         assert_eq!(asked.question()["input_title"], "A new repository");
-        asked.answer(&json!({"name": "demo", "visibility": "internal"})).await;
+        let form = asked.question();
+        let shown = form["response"].as_str().unwrap();
+        assert!(
+            shown.contains(r#"- helper: create_repository `{"name":"{{ name }}","organization":"acme""#),
+            "{shown}"
+        );
+        asked.answer(&json!({"name": "demo", "private": "no"})).await;
         asked
     };
     same(false, act, |asked, calls| {
@@ -165,6 +175,9 @@ async fn the_shipped_workflow_creates_a_repository() {
         assert_eq!(lines(calls, "CALL "), 2, "{calls}");
         let (create, add) = calls.split_once("CALL Add a CODEOWNERS").unwrap();
         assert!(create.contains("in the organization acme") && create.contains("name=demo"), "{create}");
+        let approved =
+            r#"- create_repository `{"name":"demo","organization":"acme","private":false,"autoInit":true}`"#;
+        assert!(create.contains(approved) && !add.contains(approved), "{calls}");
         assert!(add.contains("=== /workflow/step-2.txt ===\nhttps://github.test/acme/demo"), "{add}");
         let text = asked.text();
         assert!(
