@@ -50,7 +50,9 @@ fn docs() -> PathBuf {
 fn pages() -> Vec<(String, String)> {
     let entries = std::fs::read_dir(docs()).unwrap().map(Result::unwrap);
     let named = entries.map(|entry| (entry.file_name().into_string().unwrap(), entry.path()));
-    let pages = named.filter(|(name, _)| name.ends_with(".md") && !LEFT_OUT.contains(&name.as_str()));
+    let pages = named.filter(|(name, _)| {
+        Form::of_name(name) == Some(Form::Markdown) && !LEFT_OUT.contains(&name.as_str())
+    });
     pages.map(|(name, path)| (name, std::fs::read_to_string(path).unwrap())).collect()
 }
 

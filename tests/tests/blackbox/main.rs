@@ -16,6 +16,7 @@ mod compose;
 mod connectivity;
 mod cors;
 mod environment_page;
+mod kb;
 mod kill;
 mod memory;
 mod metrics;
