@@ -90,8 +90,8 @@ fn boundary(text: &str) -> usize {
 
 /// The anchor of a heading as GitHub writes it.
 fn slug(heading: &str) -> String {
-    let kept = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
-    kept.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
+    let letters = heading.trim().chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
+    letters.map(|c| if c == ' ' { '-' } else { c }).collect::<String>().to_lowercase()
 }
 
 fn unique(anchor: &str, used: &mut BTreeSet<String>) -> String {

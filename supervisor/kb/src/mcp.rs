@@ -4,6 +4,7 @@
 use std::future::ready;
 use std::sync::Arc;
 
+use axum::http::StatusCode;
 use axum::routing::get;
 use axum::{Json, Router};
 use rmcp::model::{
@@ -50,21 +51,26 @@ pub fn routes(base: Arc<KnowledgeBase>) -> Router {
     Router::new().nest_service(PATH, service)
 }
 
-/// `/healthz`, which says nothing of the documents.
+/// `/healthz` and `/ready`, which say nothing of the documents.
 pub fn health_routes(base: Arc<KnowledgeBase>) -> Router {
-    Router::new().route("/healthz", get(move || ready(health(&base))))
+    let handler = get(move || ready(health(&base)));
+    Router::new().route("/healthz", handler.clone()).route("/ready", handler)
 }
 
 /// What upstream's supervisor asks for at its start.
-fn health(base: &KnowledgeBase) -> Json<Value> {
+fn health(base: &KnowledgeBase) -> (StatusCode, Json<Value>) {
     let sources = base.state().map(|state| state.sources.len());
-    let status = if sources.is_ok() { "healthy" } else { "unhealthy" };
-    Json(json!({
+    let (code, status) = match sources {
+        Ok(_) => (StatusCode::OK, "healthy"),
+        Err(_) => (StatusCode::SERVICE_UNAVAILABLE, "unhealthy"),
+    };
+    let answer = json!({
         "status": status,
         "timestamp": jiff::Timestamp::now().as_second(),
         "details": {"datasources": sources.unwrap_or_default()},
         "config": {"graph_rag_enabled": false, "search": {"keys": ["text"], "filter_keys": [FILTER]}},
-    }))
+    });
+    (code, Json(answer))
 }
 
 #[derive(Clone)]
