@@ -208,10 +208,10 @@ fn table(plain: Figures, ours: Figures, chunks: usize) -> String {
 /// Replaces the table on the page.
 fn write(table: &str) {
     const MARKS: [&str; 2] =
-        ["<!-- written by the test quality -->\n\n", "\n<!-- end of what the test writes -->"];
+        ["<!-- written by the test quality -->\n", "<!-- end of what the test writes -->"];
     let path = docs().join("knowledge-base.md");
     let page = std::fs::read_to_string(&path).unwrap();
     let (head, rest) = page.split_once(MARKS[0]).expect("the page has no mark");
     let (_, tail) = rest.split_once(MARKS[1]).expect("the page has no second mark");
-    std::fs::write(path, format!("{head}{}{table}{}{tail}", MARKS[0], MARKS[1])).unwrap();
+    std::fs::write(path, format!("{head}{}\n{table}\n{}{tail}", MARKS[0], MARKS[1])).unwrap();
 }
