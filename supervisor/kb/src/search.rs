@@ -29,9 +29,9 @@ const HEADINGS: f32 = 1.5;
 const TITLE: f32 = 0.5;
 const NAME: f32 = 0.5;
 /// The stems of words that make a question and say nothing of its topic.
-const QUESTION_WORDS: [&str; 28] = [
+const QUESTION_WORDS: [&str; 29] = [
     "am", "ani", "can", "could", "did", "do", "doe", "get", "ha", "have", "how", "i", "mani", "me", "much",
-    "my", "our", "should", "us", "we", "what", "when", "where", "which", "who", "whi", "would", "you",
+    "my", "our", "should", "us", "use", "we", "what", "when", "where", "which", "who", "whi", "would", "you",
 ];
 
 /// What to search for.
