@@ -1,6 +1,7 @@
 //! The arguments of the command line.
 
 mod bridge;
+mod kb;
 mod serving;
 
 use std::path::PathBuf;
@@ -12,6 +13,7 @@ use url::Url;
 
 use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
+pub(super) use kb::{Kb, KbAdd, KbCommand, KbSearch, KbServe};
 pub(super) use serving::{PushSwitch, Serving};
 
 /// Where `chat` looks for an agent.
@@ -56,11 +58,16 @@ pub(super) enum Command {
     Check(Check),
     /// Serve a tool server that speaks MCP on its stdin and stdout over streamable HTTP, on loopback
     McpBridge(McpBridge),
+    /// Index documents and serve them to agents: an embedded knowledge base
+    Kb(Kb),
     /// Copy this program to a path, for another container to run it from there
     Install(Install),
     /// Evaluate a jq program in a process of its own (used by the tool `jq`)
     #[command(hide = true)]
     JqEval,
+    /// Extract the text of a PDF file in a process of its own (used by `kb add`)
+    #[command(hide = true)]
+    PdfText,
 }
 
 #[derive(Debug, clap::Args)]

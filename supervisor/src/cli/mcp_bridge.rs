@@ -5,10 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, ensure};
-use axum::extract::{Request, State};
-use axum::http::{StatusCode, header};
-use axum::middleware::{self, Next};
-use axum::response::{IntoResponse as _, Response};
 use caipe_bridge::redact::sounds_secret;
 use caipe_bridge::{Bridge, ChildCommand};
 use caipe_crds::names::TOOLS_KEY;
@@ -17,14 +13,13 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::args::McpBridge;
+use super::mcp_endpoint;
 use super::server::{listen, stopping, write_address};
 use crate::config::environment;
-use crate::http::{self, Limits, Origins, Pages, check_origin, has_key};
+use crate::http;
 use crate::mcp::Transport;
 use crate::secrets::{Environment, with_secrets};
 
-/// The limit of connections; a client has a few.
-const MAX_CONNECTIONS: usize = 512;
 /// How long clients may take to read the last messages.
 const LAST_MESSAGES: Duration = Duration::from_secs(1);
 
@@ -48,28 +43,15 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
     }
     tracing::info!(%address, path = args.path, "listening");
     let bridge = Bridge::start(command, args.max_sessions).await;
-    let pages = Pages::new(Origins::default(), key.is_none());
-    let routes = bridge.routes(&args.path).layer(middleware::from_fn_with_state(pages, check_origin));
-    let routes = routes.layer(middleware::from_fn_with_state(key.map(SecretString::from), check_key));
-    let limits = Limits::fitting();
-    let limits = Limits { connections: limits.connections.min(MAX_CONNECTIONS), ..limits };
+    let routes = mcp_endpoint::guarded(bridge.routes(&args.path), key.map(SecretString::from));
     let stop = CancellationToken::new();
-    let server = tokio::spawn(http::serve(listener, routes, limits, stop.clone()));
+    let server = tokio::spawn(http::serve(listener, routes, mcp_endpoint::limits(), stop.clone()));
     stop_signal.await;
     tracing::info!("stopping");
     stop.cancel();
     bridge.shutdown().await;
     drop(timeout(LAST_MESSAGES, server).await);
     Ok(ExitCode::SUCCESS)
-}
-
-/// Rejects a request without the key, if there is one.
-async fn check_key(State(key): State<Option<SecretString>>, request: Request, next: Next) -> Response {
-    if key.is_none() || has_key(request.headers(), key.as_ref()) {
-        return next.run(request).await;
-    }
-    let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
-    (StatusCode::UNAUTHORIZED, challenge, "send the key of the agent as a bearer token").into_response()
 }
 
 /// The program with its variables replaced. Unlike a tool server of an agent it gets the whole environment, because the

@@ -7,8 +7,10 @@ mod card;
 mod chat;
 mod check;
 mod install;
+mod kb;
 mod keys;
 mod mcp_bridge;
+mod mcp_endpoint;
 mod serve;
 mod server;
 mod signing;
@@ -36,6 +38,9 @@ pub fn main() -> ExitCode {
     let args = Args::parse_from(with_server_name(std::env::args_os().collect()));
     if let Command::JqEval = args.command {
         return ExitCode::from(u8::try_from(crate::tools::jq_eval_main()).unwrap_or(1));
+    }
+    if let Command::PdfText = args.command {
+        return ExitCode::from(u8::try_from(caipe_kb::pdf_text_main()).unwrap_or(1));
     }
     if let Command::Install(install) = &args.command {
         return install::run(install);
@@ -71,9 +76,12 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Chat(chat) => chat::run(chat).await,
             Command::Agents(args) => agents::ask(&args).await,
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
-            Command::Card(_) | Command::Check(_) | Command::Install(_) | Command::JqEval => {
-                Ok(ExitCode::SUCCESS)
-            }
+            Command::Kb(args) => kb::run(args).await,
+            Command::Card(_)
+            | Command::Check(_)
+            | Command::Install(_)
+            | Command::JqEval
+            | Command::PdfText => Ok(ExitCode::SUCCESS),
         }
     });
     // A thread that reads a terminal cannot be ended; it must not hold the program back.

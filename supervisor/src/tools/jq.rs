@@ -75,7 +75,7 @@ fn spawn() -> std::io::Result<Child> {
 }
 
 /// On Linux a path that works even after a newer version has replaced the file.
-fn executable() -> std::io::Result<PathBuf> {
+pub(crate) fn executable() -> std::io::Result<PathBuf> {
     if cfg!(target_os = "linux") { Ok(PathBuf::from("/proc/self/exe")) } else { std::env::current_exe() }
 }
 

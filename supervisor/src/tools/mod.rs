@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
+pub(crate) use jq::executable;
 pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
 
 /// Runs a built-in tool; `None` if no tool has this name.

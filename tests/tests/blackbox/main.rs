@@ -17,6 +17,7 @@ mod connectivity;
 mod cors;
 mod depth;
 mod environment_page;
+mod kb;
 mod kill;
 mod memory;
 mod metrics;

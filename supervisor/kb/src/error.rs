@@ -1,0 +1,44 @@
+//! The errors of the knowledge base.
+
+use std::path::PathBuf;
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation on the knowledge base failed.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error("there is no knowledge base in {}; create one with `caipe-supervisor kb add PATH`", .0.display())]
+    Missing(PathBuf),
+    #[error(
+        "the index in {} is damaged ({reason}); rebuild it with `caipe-supervisor kb add --rebuild`, and name the sources that \
+         `kb list` does not show",
+        .directory.display()
+    )]
+    Damaged { directory: PathBuf, reason: String },
+    #[error(
+        "the index in {} has the format {found}, and this version reads format {expected}; rebuild it with `caipe-supervisor kb \
+         add --rebuild`",
+        .directory.display()
+    )]
+    Format { directory: PathBuf, found: u32, expected: u32 },
+    #[error("another process is changing the knowledge base in {}; retry when it has ended", .0.display())]
+    Locked(PathBuf),
+    #[error("failed to read {}: {reason}", .path.display())]
+    Read { path: PathBuf, reason: String },
+    #[error("failed to fetch {url}: {reason}")]
+    Fetch { url: String, reason: String },
+    #[error("unknown source {name:?}; the sources are {known}")]
+    UnknownSource { name: String, known: String },
+    #[error("there is no document {0:?}; use a document_id from the results of search")]
+    UnknownDocument(String),
+    #[error("the query has no words to search for")]
+    EmptyQuery,
+    #[error("the filter {0:?} is unknown; the only filter is datasource_id")]
+    UnknownFilter(String),
+    #[error("{0} holds more than {1} documents; add its folders one by one")]
+    TooMany(String, usize),
+    #[error("failed to run git for {url}: {reason}")]
+    Git { url: String, reason: String },
+    #[error("the index failed: {0}")]
+    Index(#[from] tantivy::TantivyError),
+}
