@@ -6,6 +6,7 @@ use crate::rendered::{AnswerMode, RenderedSpec};
 pub const DEFAULT_TEMPLATE: &str = include_str!("../prompts/supervisor.md");
 const STRUCTURED_ANSWER: &str = include_str!("../prompts/answer_structured.md");
 const MARKER_ANSWER: &str = include_str!("../prompts/answer_marker.md");
+const RAG: &str = include_str!("../prompts/rag.md");
 const NO_RAG: &str = "No knowledge base is connected. Do not claim to have searched one.";
 
 /// The placeholders of a template.
@@ -17,7 +18,8 @@ pub const PLACEHOLDERS: [&str; 3] =
 /// `agents` are the usable agents; [`agent_lines`] returns those of a spec.
 pub fn system_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>]) -> String {
     let template = spec.supervisor.system_prompt.as_deref().unwrap_or(DEFAULT_TEMPLATE);
-    fill(template, &tool_instructions(agents), NO_RAG, answer_instructions(spec.answer_mode))
+    let rag = if spec.rag.is_some() { RAG } else { NO_RAG };
+    fill(template, &tool_instructions(agents), rag, answer_instructions(spec.answer_mode))
 }
 
 /// One agent in the prompt.

@@ -34,6 +34,7 @@ fn the_prompt_follows_the_answer_mode() {
         (vec![], "PlatformEngineerResponse", "[FINAL ANSWER]"),
         (vec![("USE_STRUCTURED_RESPONSE", "false")], "[FINAL ANSWER]", "PlatformEngineerResponse"),
         (vec![], "No knowledge base", "`fetch_document`"),
+        (vec![("ENABLE_RAG", "true")], "`fetch_document`", "No knowledge base"),
     ];
     for (variables, present, absent) in cases {
         let prompt = system_prompt(&spec(&variables), &[]);

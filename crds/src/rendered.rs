@@ -63,6 +63,9 @@ pub struct RenderedSpec {
     pub streaming: bool,
     /// Bounds of one run.
     pub limits: Limits,
+    /// The knowledge base, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rag: Option<Rag>,
     /// The tools that call other A2A agents, if they are enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
@@ -154,6 +157,24 @@ pub struct Limits {
     pub agent_timeout_ms: u64,
     /// Deadline for an MCP server to answer `tools/list` after its start, in milliseconds.
     pub mcp_start_timeout_ms: u64,
+}
+
+/// The knowledge base, whose tools the supervisor has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rag {
+    /// The URL of its MCP endpoint.
+    pub url: String,
+    /// Most `search` calls of a run (`SEARCH_MAX_CALLS`).
+    pub search_max_calls: u32,
+    /// Most `fetch_document` calls of a run (`FETCH_DOCUMENT_MAX_CALLS`).
+    pub fetch_document_max_calls: u32,
+    /// Most characters of one result (`RAG_MAX_OUTPUT_CHARS`).
+    pub max_output_chars: u32,
+    /// Most results of one search (`RAG_MAX_SEARCH_RESULTS`).
+    pub max_search_results: u32,
+    /// The tools whose results are documents (`RAG_TOOL_NAMES`).
+    pub tool_names: Vec<String>,
 }
 
 /// The tools that call other A2A agents.
@@ -368,7 +389,7 @@ impl RenderedSpec {
         self.agents = vec![RenderedAgent { approvers: Vec::new(), ..agent }];
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
-        self.a2a = None;
+        (self.rag, self.a2a) = (None, None);
         self.connectivity = Connectivity::default();
         // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;

@@ -91,6 +91,8 @@ fn full() -> RenderedSpec {
             agent_timeout_ms: 300_000,
             mcp_start_timeout_ms: 30_000,
         },
+        // The golden files are from before this field.
+        rag: None,
         a2a: Some(A2aTools { agents: texts(&["pipelines"]), allow: texts(&["*.example.com"]) }),
         store: Store::Memory {},
         // The golden files are from before this field.

@@ -1,12 +1,15 @@
 //! The settings of a spec other than models and agents.
 
 use crate::rendered::{
-    self, A2aTools, AnswerMode, Connectivity, Limits, RenderedAgent, Store, SupervisorIdentity,
+    self, A2aTools, AnswerMode, Connectivity, Limits, Rag, RenderedAgent, Store, SupervisorIdentity,
 };
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
 
 use super::Context;
+
+/// The RAG server of a local installation.
+const RAG_SERVER: &str = "http://localhost:9446";
 
 const MONTH_SECONDS: u32 = 2_592_000;
 
@@ -75,12 +78,42 @@ fn seconds(cx: &mut Context<'_>, name: &str, most: u32) -> Option<u64> {
     cx.read(value)
 }
 
-/// Refuses upstream's variables of features that are not built yet.
-pub(super) fn refuse_unsupported(cx: &mut Context<'_>) {
-    let rag = cx.vars.switch("ENABLE_RAG");
-    if cx.read(rag) == Some(true) {
-        cx.fault("$ENABLE_RAG", "a knowledge base is not supported by this version: set it to false");
+/// The knowledge base: enabled by `ENABLE_RAG`, or by the resource if that variable is unset.
+pub(super) fn rag(cx: &mut Context<'_>) -> Option<Rag> {
+    let (enabled, url) = (cx.vars.switch("ENABLE_RAG"), cx.vars.url("RAG_SERVER_URL"));
+    let (enabled, url) = (cx.read(enabled), cx.read(url));
+    let declared = cx.resource.spec.rag.clone();
+    if !enabled.unwrap_or(declared.is_some()) {
+        return None;
     }
+    let declared = declared.unwrap_or_else(|| declared::Rag::at(RAG_SERVER));
+    let mut number = |name: &str, bounds, otherwise| {
+        let value = cx.vars.number(name, bounds);
+        cx.read(value).unwrap_or(otherwise)
+    };
+    Some(Rag {
+        url: mcp_endpoint(url.unwrap_or(&declared.url)),
+        search_max_calls: number("SEARCH_MAX_CALLS", 1..=1000, declared.search_max_calls),
+        fetch_document_max_calls: number(
+            "FETCH_DOCUMENT_MAX_CALLS",
+            1..=1000,
+            declared.fetch_document_max_calls,
+        ),
+        max_output_chars: number("RAG_MAX_OUTPUT_CHARS", 100..=1_000_000, declared.max_output_chars),
+        max_search_results: number("RAG_MAX_SEARCH_RESULTS", 1..=100, declared.max_search_results),
+        tool_names: cx.vars.text("RAG_TOOL_NAMES").map_or(declared.tool_names, list),
+    })
+}
+
+/// The URL of the MCP endpoint of a RAG server.
+fn mcp_endpoint(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") }
+}
+
+/// The entries of a list that commas separate.
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
 /// The tools that call other A2A agents: enabled by `CAIPE_A2A_TOOLS`, or by the resource if that variable is unset.
@@ -90,11 +123,7 @@ pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aT
     if !cx.read(enabled).unwrap_or(declared.is_some()) {
         return None;
     }
-    let allowed = cx.vars.text("CAIPE_A2A_ALLOW").map(|list| list.split(',').map(str::trim));
-    let allow = match allowed {
-        Some(list) => list.filter(|entry| !entry.is_empty()).map(str::to_owned).collect(),
-        None => declared.unwrap_or_default().allow,
-    };
+    let allow = cx.vars.text("CAIPE_A2A_ALLOW").map_or_else(|| declared.unwrap_or_default().allow, list);
     let external = |agent: &&RenderedAgent| {
         let declared = cx.resource.spec.agents().iter().find(|it| it.name == agent.name);
         declared.is_some_and(|it| it.external.is_some())

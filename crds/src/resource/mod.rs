@@ -97,9 +97,8 @@ pub struct CaipeSupervisorSpec {
     /// The self-service workflows, whose tasks run in order without the model choosing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflows: Option<Workflows>,
-    /// The knowledge base. Not supported by this version: the API server refuses it.
+    /// The knowledge base: an MCP server with the tools `search` and `fetch_document`. If absent, `ENABLE_RAG` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub rag: Option<Rag>,
     /// Enables the supervisor's tools that call other A2A agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]

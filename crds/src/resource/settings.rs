@@ -8,11 +8,15 @@ use super::common::{SecretKeyRef, SecretRef, TextSource};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
+/// The tools of the knowledge base.
+const KNOWLEDGE_TOOLS: [&str; 5] =
+    ["search", "fetch_document", "list_datasources", "list_datasources_and_entity_types", "fetch_url"];
+
 /// The knowledge base.
-#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rag {
-    /// The RAG server's base URL.
+    /// The base URL of the RAG server, or the URL of its MCP endpoint, which ends in `/mcp`.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
@@ -32,6 +36,11 @@ pub struct Rag {
     #[serde(default = "number::<3>")]
     #[schemars(range(min = 1, max = 100))]
     pub max_search_results: u32,
+    /// The tools whose results are documents: they are cut to `maxOutputChars`, are not shown to clients, and are the sources of
+    /// the answer.
+    #[serde(default = "knowledge_tools")]
+    #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 64)))]
+    pub tool_names: Vec<String>,
 }
 
 /// Tools that call other A2A agents: the external ones of `agents` by name, and those that `allow` permits by URL.
@@ -338,12 +347,30 @@ const fn number<const N: u32>() -> u32 {
     N
 }
 
+fn knowledge_tools() -> Vec<String> {
+    KNOWLEDGE_TOOLS.map(str::to_owned).into()
+}
+
 const fn yes() -> bool {
     true
 }
 
 const fn port() -> u16 {
     8000
+}
+
+impl Rag {
+    /// The RAG server at this URL with the default limits.
+    pub fn at(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            search_max_calls: 5,
+            fetch_document_max_calls: 10,
+            max_output_chars: 10_000,
+            max_search_results: 3,
+            tool_names: knowledge_tools(),
+        }
+    }
 }
 
 impl Default for Limits {

@@ -1,10 +1,11 @@
 //! What an agent may do in a run, and the limits of the run.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Budget, ToolTraits};
 use crate::names::AgentName;
 use crate::workflow::Workflow;
 
@@ -13,6 +14,12 @@ use crate::workflow::Workflow;
 pub struct Abilities {
     /// The tools that the edge can run.
     pub tools: BTreeSet<String>,
+    /// What is known of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub traits: BTreeMap<String, ToolTraits>,
+    /// What a run may use.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     /// The agents that the agent may delegate to.
     pub agents: BTreeSet<AgentName>,
     /// Tools that a person must approve first, as in [`ApprovalPattern`](crate::ApprovalPattern).
@@ -28,6 +35,14 @@ pub struct Abilities {
     #[serde(skip)]
     pub workflows: Arc<Vec<Workflow>>,
     pub limits: Limits,
+}
+
+impl Abilities {
+    /// What is known of a tool.
+    pub(crate) fn traits_of(&self, tool: &str) -> &ToolTraits {
+        static UNKNOWN: LazyLock<ToolTraits> = LazyLock::new(ToolTraits::default);
+        self.traits.get(tool).unwrap_or(&UNKNOWN)
+    }
 }
 
 /// How a model marks its final answer.

@@ -1,6 +1,7 @@
 //! One run of an agent as a state machine: no client, no clock, no randomness, no `async`.
 
 mod abilities;
+mod budget;
 mod conversation;
 mod decide;
 mod digest;
@@ -11,12 +12,14 @@ mod io;
 mod names;
 mod plan;
 mod plan_step;
+mod source;
 mod state;
 mod text;
 mod tools;
 mod workflow;
 
 pub use abilities::{Abilities, AnswerMode, Limits};
+pub use budget::{Budget, LimitKind, ToolTraits};
 pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
@@ -31,6 +34,7 @@ pub use io::{
 pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};
 pub use plan_step::{PlanCause, PlanStep, StepStatus};
+pub use source::Source;
 pub use state::{
     AgentAnswer, AlwaysAllowed, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace,
     RunState,

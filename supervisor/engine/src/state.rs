@@ -11,6 +11,7 @@ use crate::abilities::Abilities;
 use crate::form::{Answered, Form};
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
+use crate::source::Source;
 use crate::text::AnswerText;
 use crate::workflow::Workflow;
 
@@ -36,6 +37,9 @@ pub struct RunState {
     /// The answers of the delegations of this run, in the order of their ends.
     #[serde(default)]
     pub answers: Vec<AgentAnswer>,
+    /// The documents that the tools of this run have found and read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
     pub counters: Counters,
     pub guards: Guards,
     /// Distinguishes the interactions of this conversation from those of all others.
@@ -65,6 +69,7 @@ impl RunState {
             calls: Vec::new(),
             text: AnswerText::default(),
             answers: Vec::new(),
+            sources: Vec::new(),
             counters: Counters::default(),
             guards: Guards::default(),
             scope: String::new(),
@@ -305,6 +310,9 @@ pub struct Counters {
     pub empty_turns: u32,
     /// Calls so far, by tool.
     pub calls: BTreeMap<String, u32>,
+    /// Calls so far that count against a budget of tools, by its key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub budgets: BTreeMap<String, u32>,
     /// Tokens so far.
     pub usage: Usage,
 }
@@ -322,6 +330,9 @@ pub struct Guards {
     pub last_turn: bool,
     /// The model was asked again after an empty answer.
     pub empty_answer: bool,
+    /// The model read that the budgets of all tools of a turn are used up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub used_up: bool,
 }
 
 /// How far a remote agent's task was followed.

@@ -7,6 +7,7 @@ mod preamble;
 mod prompt;
 mod self_service;
 mod tool_policy;
+mod tool_rules;
 
 use std::fmt;
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use preamble::TurnPreamble;
 use prompt::{supervisor_prompt, worker_prompt};
 pub use self_service::SelfService;
 pub use tool_policy::ToolPolicy;
+pub use tool_rules::ToolRule;
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -63,6 +65,8 @@ pub struct Agent {
     pub allow_always: Vec<String>,
     /// What it may do by itself.
     pub tool_policy: ToolPolicy,
+    /// The budgets and sizes of its tools.
+    pub tool_rules: Vec<ToolRule>,
     /// The prompt and the tools of its model's last turn.
     pub preambles: PreambleCache,
 }
@@ -121,9 +125,12 @@ impl Agent {
         let permitted = self.tool_policy.permitted(&view);
         let mut require_approval = approvals::resolved(self.require_approval.iter().chain(demanded), &view);
         require_approval.extend(permitted.asks);
+        let (traits, budget) = tool_rules::apply(&self.tool_rules, &view);
         Abilities {
             // A name in here replaces a built-in tool.
             tools: permitted.offered.into_iter().chain(self.a2a_tools()).collect(),
+            traits,
+            budget,
             agents: self.listing().keys().cloned().collect(),
             require_approval,
             allow_always: approvals::always(&self.allow_always, &view),

@@ -28,6 +28,7 @@ pub(crate) fn worker() -> Agent {
         require_approval: vec!["delete_*".to_owned()],
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
         preambles: PreambleCache::default(),
     }
 }

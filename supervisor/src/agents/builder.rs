@@ -1,5 +1,6 @@
 //! Builds agents and backends from their specs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -15,13 +16,13 @@ use tokio_util::sync::CancellationToken;
 use super::health::ProbeSettings;
 use super::in_process::InProcessBackend;
 use super::instance_spec::{InstanceSpec, PlacementSettings};
-use super::mcp_servers::{server_specs, with_tools_key};
+use super::mcp_servers::{knowledge_base, server_specs, with_tools_key};
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
-use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
+use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, ToolRule};
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
-use crate::mcp::Toolbox;
+use crate::mcp::{ServerSpec, Toolbox};
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
 use crate::tools::A2aTools;
@@ -77,7 +78,7 @@ impl InstanceBuilder<'_> {
     pub(super) fn supervisor(&self, delegates: Arc<Delegates>, toolbox: Arc<Toolbox>) -> Agent {
         let spec = &self.settings.spec;
         let self_service = SelfService {
-            user_input: Some(Arc::new(InProcessBackend(self.user_input(toolbox.clone()).into()))),
+            user_input: Some(Arc::new(InProcessBackend(self.user_input().into()))),
             ..SelfService::new(spec, &self.settings.env)
         };
         for fault in &self_service.faults {
@@ -97,12 +98,13 @@ impl InstanceBuilder<'_> {
             require_approval: Vec::new(),
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
+            tool_rules: spec.rag.as_ref().map(ToolRule::of_knowledge).unwrap_or_default(),
             preambles: PreambleCache::default(),
         }
     }
 
     /// The agent for the steps of workflows that ask the user. It has no tools but the built-in ones.
-    fn user_input(&self, toolbox: Arc<Toolbox>) -> Agent {
+    fn user_input(&self) -> Agent {
         Agent {
             name: AgentName::new(USER_INPUT_AGENT),
             title: "User input".to_owned(),
@@ -110,13 +112,14 @@ impl InstanceBuilder<'_> {
             prompt: USER_INPUT_PROMPT.to_owned(),
             role: Role::Worker,
             model: self.shared_model.clone(),
-            toolbox,
+            toolbox: self.start("user-input", Vec::new(), &self.settings.env),
             a2a: None,
             streaming: self.settings.spec.streaming,
             limits: limits(&self.settings.spec.limits),
             require_approval: Vec::new(),
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
+            tool_rules: Vec::new(),
             preambles: PreambleCache::default(),
         }
     }
@@ -138,9 +141,19 @@ impl InstanceBuilder<'_> {
     pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
         let agent = &spec.agent;
         let env = with_tools_key(with_secrets(&self.settings.env, agent.secrets_dir.as_deref()), &agent.name);
-        let specs = server_specs(&self.settings.spec, agent);
-        let span = tracing::info_span!("agent", name = agent.name);
-        span.in_scope(|| Toolbox::start(specs, &env, self.factory.shutdown.child_token())).into()
+        self.start(&agent.name, server_specs(&self.settings.spec, agent), &env)
+    }
+
+    /// The supervisor's own tool servers, which start at once.
+    pub(super) fn supervisor_toolbox(&self) -> Arc<Toolbox> {
+        let Settings { spec, env, .. } = self.settings;
+        let servers = spec.rag.iter().map(|rag| knowledge_base(&spec.limits, rag)).collect();
+        self.start(SUPERVISOR, servers, env)
+    }
+
+    fn start(&self, agent: &str, servers: Vec<ServerSpec>, env: &BTreeMap<String, String>) -> Arc<Toolbox> {
+        let span = tracing::info_span!("agent", name = agent);
+        span.in_scope(|| Toolbox::start(servers, env, self.factory.shutdown.child_token())).into()
     }
 
     /// An in-process agent.
@@ -161,6 +174,7 @@ impl InstanceBuilder<'_> {
             require_approval: agent.require_approval.clone(),
             allow_always: agent.allow_always.clone(),
             tool_policy: agent.into(),
+            tool_rules: Vec::new(),
             preambles: PreambleCache::default(),
         }
     }

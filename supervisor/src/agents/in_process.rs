@@ -133,7 +133,8 @@ impl ParentSink {
             EventKind::ToolStarted { .. }
             | EventKind::ToolFinished { .. }
             | EventKind::DelegationStarted { .. }
-            | EventKind::DelegationFinished { .. } => return Some(event),
+            | EventKind::DelegationFinished { .. }
+            | EventKind::Limited { .. } => return Some(event),
             EventKind::TurnStarted | EventKind::Text { .. } | EventKind::TextReset if self.agents_words => {
                 return Some(event);
             }

@@ -56,6 +56,16 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
         }
         tools.insert(agent.name, agent.tools.into());
     }
+    let supervisor = about.registry.supervisor();
+    let view = supervisor.toolbox.view();
+    if !about.alone && !view.servers.is_empty() {
+        let own = view.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        tools.insert(supervisor.name.to_string(), own.into());
+        let own = supervisor.faults();
+        if !own.is_empty() {
+            faults.insert(supervisor.name.to_string(), own.into());
+        }
+    }
     Json(json!({ "tools": tools, "faults": faults }))
 }
 
@@ -96,6 +106,9 @@ fn warnings(about: &About) -> Vec<String> {
     }
     warnings.extend(listen::few_connections());
     let supervisor = about.registry.supervisor();
+    if !about.alone {
+        warnings.extend(supervisor.faults());
+    }
     let left_out = supervisor.self_service().map(|it| it.faults.as_slice()).unwrap_or_default();
     warnings.extend(left_out.iter().map(|fault| format!("a self-service workflow is left out: {fault}")));
     let usable = about.registry.status().agents.into_iter().filter(|agent| agent.phase == AgentPhase::Ready);

@@ -7,7 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, CallId, Effect, Input, Phase, ResumePoint, RunEvent, RunState, decide};
+use caipe_engine::{
+    AgentName, CallId, Effect, EventKind, Input, Phase, ResumePoint, RunEvent, RunState, decide,
+};
 use futures::poll;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 use super::model_turn::ModelTurn;
 use crate::agent::{Agent, Changes};
 use crate::delegation::RunInfo;
+use crate::metrics::metrics;
 
 /// The most inputs that wait for the driver, so that a slow commit slows the model's stream and memory stays bounded.
 const INPUT_QUEUE: usize = 256;
@@ -195,7 +198,14 @@ impl<S: Sink> Driver<S> {
             batch.changes_state |= input.changes_state();
             for effect in decide(&mut self.state, input) {
                 match effect {
-                    Effect::Emit(event) => batch.events.push(event),
+                    Effect::Emit(event) => {
+                        if let EventKind::Limited { limit, .. } = event.kind
+                            && event.path.is_empty()
+                        {
+                            metrics().limit_reached(limit);
+                        }
+                        batch.events.push(event);
+                    }
                     Effect::Withdraw { call, agent, from: ResumePoint::Remote { task, context, .. } } => {
                         batch.withdrawals.push(Withdrawal { call, agent, task, context });
                     }

@@ -46,6 +46,7 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         require_approval: Vec::new(),
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
         preambles: PreambleCache::default(),
     };
     let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "0".into(), ..RunInfo::default() };

@@ -17,6 +17,7 @@ mod connectivity;
 mod cors;
 mod environment_page;
 mod kill;
+mod knowledge;
 mod memory;
 mod metrics;
 mod migration;

@@ -6,6 +6,7 @@ use crate::event::{Emit, EventKind, Outcome, RunEvent};
 use crate::io::{Effect, Resume, ToolOutput};
 use crate::names::AgentName;
 use crate::plan_step::PlanCause;
+use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
 use super::{call_results, model_request, route, workflow};
@@ -66,10 +67,12 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, 
     if state.phase != Phase::Calls {
         return;
     }
-    let chars = state.abilities.limits.tool_output_chars;
     let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
+    if !output.is_error && state.abilities.traits_of(&call.name).is_knowledge {
+        source::collect(&mut state.sources, call.arguments(), &output.content);
+    }
     let result = if output.is_error { Err(output.content) } else { Ok(output.content) };
-    call_results::finish_call(call, result, chars, out);
+    call_results::finish_call(call, result, &state.abilities, out);
     settle(state, out);
 }
 

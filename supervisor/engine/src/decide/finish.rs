@@ -9,6 +9,7 @@ use crate::conversation;
 use crate::effects::Effects;
 use crate::event::{AnswerOrigin, Emit, EventKind, Outcome, TextRole};
 use crate::io::Effect;
+use crate::source;
 use crate::state::{Phase, RunState};
 use crate::text::after_marker;
 use crate::tools::response::Response;
@@ -101,6 +102,8 @@ pub(super) enum Cause {
     Time,
     /// The run reached its limit of steps.
     Steps,
+    /// A budget is used up.
+    Budget,
 }
 
 impl Cause {
@@ -111,13 +114,14 @@ impl Cause {
             Self::NoAnswer => "the language model gave no answer",
             Self::Time => "the time for this request is up",
             Self::Steps => "the limit of steps is reached",
+            Self::Budget => "the budget of this request is used up",
         }
     }
 
     const fn origin(self) -> AnswerOrigin {
         match self {
             Self::Model(_) => AnswerOrigin::Recovered,
-            Self::NoAnswer | Self::Time | Self::Steps => AnswerOrigin::Partial,
+            Self::NoAnswer | Self::Time | Self::Steps | Self::Budget => AnswerOrigin::Partial,
         }
     }
 }
@@ -126,7 +130,7 @@ impl Cause {
 pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
     state.text.release(out);
     let spoken = state.text.so_far();
-    let role = if state.abilities.answer == AnswerMode::Plain { TextRole::Plain } else { TextRole::Answer };
+    let role = answer_role(state);
     let apology = format!(
         "I ran into an issue while processing your request: {}. Please ask me to continue or try your question again.",
         cause.reason()
@@ -144,6 +148,11 @@ pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
     } else {
         failed(state, cause, out);
     }
+}
+
+/// The role of text that the run adds to its answer.
+fn answer_role(state: &RunState) -> TextRole {
+    if state.abilities.answer == AnswerMode::Plain { TextRole::Plain } else { TextRole::Answer }
 }
 
 pub(super) fn failed(state: &mut RunState, cause: Cause, out: &mut Effects) {
@@ -176,7 +185,12 @@ const fn is_cut_off(outcome: &Outcome) -> bool {
     )
 }
 
-pub(super) fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
+/// Ends the run with an answer, and lists the documents that it is based on.
+pub(super) fn complete(state: &mut RunState, mut text: String, origin: AnswerOrigin, out: &mut Effects) {
+    if let Some(list) = source::list(&state.sources, &text) {
+        text.push_str(&list);
+        out.text(answer_role(state), list);
+    }
     // A run that was cut short, or needed a last turn, has not carried out its plan.
     if !state.guards.last_turn
         && !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered)

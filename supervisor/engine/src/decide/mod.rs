@@ -8,6 +8,7 @@ mod failure;
 mod finish;
 mod form_values;
 mod interaction;
+mod limits;
 mod message;
 mod model;
 mod model_request;

@@ -153,6 +153,7 @@ pub(super) fn agent(
         require_approval,
         allow_always: vec!["*".to_owned()],
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
         preambles: PreambleCache::default(),
     }
 }
