@@ -4,7 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, AlwaysAllowed, CallId, DelegateUpdate, DelegationOutcome, Form, Resume};
+use caipe_engine::{
+    AgentName, AlwaysAllowed, Budget, CallId, DelegateUpdate, DelegationOutcome, Form, Resume,
+};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -28,6 +30,8 @@ pub struct RunInfo {
     pub require_approval: Arc<[String]>,
     /// The calls that a person has allowed for the rest of the conversation.
     pub always_allowed: Arc<AlwaysAllowed>,
+    /// What is left for it of the budget of the run that delegates, if that run is limited.
+    pub remaining: Option<Arc<Budget>>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,
 }

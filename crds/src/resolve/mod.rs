@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod bridge_ports;
+mod budgets;
 mod models;
 mod servers;
 mod settings;
@@ -123,6 +124,7 @@ fn finish(
     access: (Option<OAuth2>, Vec<String>),
 ) -> Result<Resolved, Faults> {
     let (oauth2, cors_origins) = access;
+    let budgets = budgets::budgets(&mut cx, &models, &agents);
     let spec = RenderedSpec {
         schema_version: 0,
         minimum_reader: 0,
@@ -133,6 +135,7 @@ fn finish(
         answer_mode: settings::answer_mode(&mut cx),
         streaming: settings::streaming(&mut cx),
         limits: settings::limits(&mut cx),
+        budgets,
         rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),

@@ -1,5 +1,6 @@
 //! The settings of a spec other than models and agents.
 
+use crate::prompt;
 use crate::rendered::{
     self, A2aTools, AnswerMode, Connectivity, Limits, Rag, RenderedAgent, Store, SupervisorIdentity,
 };
@@ -24,10 +25,27 @@ pub(super) fn identity(cx: &mut Context<'_>) -> SupervisorIdentity {
             "Answers questions about your platform and operates it with the help of specialised agents."
                 .to_owned()
         }),
-        system_prompt: prompt.and_then(|text| source(cx, "spec.prompts.systemPrompt", text)),
+        system_prompt: with_sections(cx, prompt),
         skill_examples: card.skill_examples,
         external_url: external.or(card.external_url),
     }
+}
+
+/// The template of the supervisor's prompt; `None` for the built-in one.
+fn with_sections(cx: &mut Context<'_>, prompt: Option<&TextSource>) -> Option<String> {
+    let own = prompt.and_then(|text| source(cx, "spec.prompts.systemPrompt", text));
+    let sections = &cx.resource.spec.prompts.sections;
+    if sections.is_empty() {
+        return own;
+    }
+    let template = prompt::with_sections(own.as_deref().unwrap_or(prompt::DEFAULT_TEMPLATE), sections);
+    for placeholder in prompt::PLACEHOLDERS.into_iter().filter(|name| !template.contains(name)) {
+        cx.warn(
+            "spec.prompts.sections",
+            format!("the prompt has no `{placeholder}`: write it into the section"),
+        );
+    }
+    Some(template)
 }
 
 fn source(cx: &mut Context<'_>, path: &str, text: &TextSource) -> Option<String> {
@@ -66,6 +84,7 @@ pub(super) fn limits(cx: &mut Context<'_>) -> Limits {
         agent_timeout_ms: seconds(cx, "A2A_TIMEOUT", 86_400)
             .unwrap_or(millis(declared.agent_timeout_seconds)),
         mcp_start_timeout_ms: millis(declared.mcp_start_timeout_seconds),
+        guards: declared.guards,
     }
 }
 

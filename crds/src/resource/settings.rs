@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+use super::budget::Guards;
 use super::common::{SecretKeyRef, SecretRef, TextSource};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
@@ -96,6 +97,9 @@ pub struct Limits {
     #[serde(default = "number::<60>")]
     #[schemars(range(min = 1, max = 3600))]
     pub mcp_start_timeout_seconds: u32,
+    /// When a run that makes no progress is stopped.
+    #[serde(default)]
+    pub guards: Guards,
 }
 
 /// The store of conversations. The default is `SQLite`.
@@ -250,6 +254,23 @@ pub struct Prompts {
     /// Whether text streams token by token, or is sent once it is complete.
     #[serde(default = "yes")]
     pub streaming: bool,
+    /// Sections of the supervisor's prompt that replace those of the same title, or are added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub sections: Vec<PromptSection>,
+}
+
+/// A section of a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptSection {
+    /// The heading, for example `Changes and risk`. `caipe-supervisor prompt` prints those of the built-in prompt.
+    #[schemars(length(min = 1, max = 64))]
+    pub title: String,
+    /// The text below the heading. An empty text removes the section.
+    #[serde(default)]
+    #[schemars(length(max = 16384))]
+    pub text: String,
 }
 
 /// How the model marks its final answer.
@@ -384,6 +405,7 @@ impl Default for Limits {
             tool_timeout_seconds: 120,
             agent_timeout_seconds: 120,
             mcp_start_timeout_seconds: 60,
+            guards: Guards::default(),
         }
     }
 }
@@ -405,7 +427,12 @@ impl Default for Connectivity {
 
 impl Default for Prompts {
     fn default() -> Self {
-        Self { system_prompt: None, answer_mode: AnswerMode::default(), streaming: true }
+        Self {
+            system_prompt: None,
+            answer_mode: AnswerMode::default(),
+            streaming: true,
+            sections: Vec::new(),
+        }
     }
 }
 

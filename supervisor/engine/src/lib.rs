@@ -9,6 +9,7 @@ mod effects;
 mod event;
 mod form;
 mod io;
+mod loops;
 mod names;
 mod plan;
 mod plan_step;
@@ -18,8 +19,8 @@ mod text;
 mod tools;
 mod workflow;
 
-pub use abilities::{Abilities, AnswerMode, Limits};
-pub use budget::{Budget, LimitKind, ToolTraits};
+pub use abilities::{Abilities, AnswerMode, GuardLimits, Limits};
+pub use budget::{Budget, LimitKind, Price, Spent, ToolTraits};
 pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
@@ -31,6 +32,7 @@ pub use io::{
     DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint,
     ToolOutput,
 };
+pub use loops::Loops;
 pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};
 pub use plan_step::{PlanCause, PlanStep, StepStatus};
@@ -41,5 +43,5 @@ pub use state::{
 };
 pub use text::AnswerText;
 pub use tools::glob::name_matches;
-pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools};
+pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools, is_builtin};
 pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};

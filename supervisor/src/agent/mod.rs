@@ -18,12 +18,13 @@ use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
+    Abilities, AgentName, AnswerMode, Budget, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
 use crate::tools::A2aTools;
 
@@ -31,6 +32,7 @@ pub use changes::Changes;
 pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
 pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
+pub use prompt::whole_prompt;
 use prompt::{supervisor_prompt, worker_prompt};
 pub use self_service::SelfService;
 pub use tool_policy::ToolPolicy;
@@ -67,6 +69,10 @@ pub struct Agent {
     pub tool_policy: ToolPolicy,
     /// The budgets and sizes of its tools.
     pub tool_rules: Vec<ToolRule>,
+    /// What one of its runs may use, apart from the budgets of its tools.
+    pub budget: Budget,
+    /// How long one of its runs may take, if it is limited.
+    pub time_limit: Option<Duration>,
     /// The prompt and the tools of its model's last turn.
     pub preambles: PreambleCache,
 }
@@ -119,13 +125,18 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// What it may do now, in a run that demands approval of the tools of these patterns too.
-    pub fn abilities(&self, demanded: &[String]) -> Abilities {
+    /// What it may do now in a run, which may demand approval of further tools, and limit what is used.
+    pub fn abilities(&self, run: &RunInfo) -> Abilities {
         let view = self.toolbox.view();
         let permitted = self.tool_policy.permitted(&view);
-        let mut require_approval = approvals::resolved(self.require_approval.iter().chain(demanded), &view);
+        let mut require_approval =
+            approvals::resolved(self.require_approval.iter().chain(&*run.require_approval), &view);
         require_approval.extend(permitted.asks);
-        let (traits, budget) = tool_rules::apply(&self.tool_rules, &view);
+        let (traits, tools) = tool_rules::apply(&self.tool_rules, &view);
+        let mut budget = Budget { tools, ..self.budget.clone() };
+        if let Some(remaining) = &run.remaining {
+            budget.restrict(remaining);
+        }
         Abilities {
             // A name in here replaces a built-in tool.
             tools: permitted.offered.into_iter().chain(self.a2a_tools()).collect(),

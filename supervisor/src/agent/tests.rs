@@ -9,6 +9,7 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, PreambleCache, Role, ToolPolicy, offered};
+use crate::delegation::RunInfo;
 use crate::mcp::Toolbox;
 
 pub(crate) fn worker() -> Agent {
@@ -29,6 +30,8 @@ pub(crate) fn worker() -> Agent {
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     }
 }
@@ -41,7 +44,7 @@ fn names(specs: &[ToolSpec]) -> Vec<&str> {
 async fn every_model_is_offered_the_tools_that_the_edge_runs_and_the_form() {
     let agent = worker();
     let mut state = RunState::new(agent.name.clone());
-    state.abilities = agent.abilities(&[]);
+    state.abilities = agent.abilities(&RunInfo::default());
     let request = agent.request(&state, true);
     for tool in EDGE_TOOLS.into_iter().chain([REQUEST_INPUT_TOOL]) {
         assert!(names(&request.tools).contains(&tool), "{tool}: {:?}", names(&request.tools));

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::rendered::Rag;
-use caipe_engine::{Budget, ToolTraits, name_matches};
+use caipe_crds::resource::budget::ToolBudget;
+use caipe_engine::{ToolTraits, name_matches};
 
 use crate::mcp::ToolsView;
 
@@ -39,6 +40,16 @@ impl ToolRule {
         ]
     }
 
+    /// The rules for the budgets of tools.
+    pub fn of_budgets(budgets: &[ToolBudget]) -> Vec<Self> {
+        let rule = |ToolBudget { tools, calls }: &ToolBudget| Self {
+            tools: tools.clone(),
+            calls: Some(*calls),
+            traits: ToolTraits::default(),
+        };
+        budgets.iter().map(rule).collect()
+    }
+
     fn covers(&self, names: &[String]) -> bool {
         self.tools.iter().any(|pattern| names.iter().any(|name| name_matches(pattern, name)))
     }
@@ -50,14 +61,17 @@ impl ToolRule {
 }
 
 /// What these rules say of the tools, by their names for the model, and the budgets of the tools.
-pub(super) fn apply(rules: &[ToolRule], view: &ToolsView) -> (BTreeMap<String, ToolTraits>, Budget) {
-    let (mut traits, mut budget) = (BTreeMap::new(), Budget::default());
+pub(super) fn apply(
+    rules: &[ToolRule],
+    view: &ToolsView,
+) -> (BTreeMap<String, ToolTraits>, BTreeMap<String, u32>) {
+    let (mut traits, mut budget) = (BTreeMap::new(), BTreeMap::new());
     for tool in view.classified() {
         let mut known = ToolTraits::default();
         for rule in rules.iter().filter(|rule| rule.covers(&tool.names)) {
             if let Some(calls) = rule.calls.filter(|_| known.budget.is_none()) {
                 known.budget = Some(rule.key());
-                budget.tools.insert(rule.key(), calls);
+                budget.insert(rule.key(), calls);
             }
             known.output_chars = known.output_chars.or(rule.traits.output_chars);
             known.results = known.results.or(rule.traits.results);
@@ -88,7 +102,7 @@ mod tests {
         let view =
             ToolsView::with_servers(&[("kb", &["search", "fetch_document", "fetch_url", "graph_query"])]);
         let (traits, budget) = apply(&ToolRule::of_knowledge(&rag), &view);
-        assert_eq!(budget.tools, [("search".to_owned(), 5), ("fetch_document".to_owned(), 10)].into());
+        assert_eq!(budget, [("search".to_owned(), 5), ("fetch_document".to_owned(), 10)].into());
         assert_eq!((traits["search"].results, traits["search"].output_chars), (Some(3), Some(10_000)));
         assert!(traits["fetch_url"].is_knowledge && traits["fetch_url"].budget.is_none());
         assert!(!traits.contains_key("graph_query"));
@@ -103,7 +117,7 @@ mod tests {
         };
         let view = ToolsView::with_servers(&[("jira", &["get_issue", "get_user", "delete_issue"])]);
         let (traits, budget) = apply(&[rule("jira/get_*", 7), rule("*", 9)], &view);
-        assert_eq!(budget.tools, [("jira/get_*".to_owned(), 7), ("*".to_owned(), 9)].into());
+        assert_eq!(budget, [("jira/get_*".to_owned(), 7), ("*".to_owned(), 9)].into());
         assert_eq!(traits["get_issue"].budget, traits["get_user"].budget);
         assert_eq!(traits["delete_issue"].budget.as_deref(), Some("*"));
     }

@@ -6,8 +6,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_a2a::client::CardCache;
-use caipe_crds::rendered;
-use caipe_engine::{AgentName, Limits, USER_INPUT_AGENT};
+use caipe_crds::RenderedSpec;
+use caipe_crds::rendered::{self, ModelPrice};
+use caipe_crds::resource::budget::Guards;
+use caipe_engine::{AgentName, Budget, GuardLimits, Limits, Price, USER_INPUT_AGENT};
 use caipe_model::ChatModel;
 use futures::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};
@@ -98,7 +100,9 @@ impl InstanceBuilder<'_> {
             require_approval: Vec::new(),
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
-            tool_rules: spec.rag.as_ref().map(ToolRule::of_knowledge).unwrap_or_default(),
+            tool_rules: supervisor_rules(spec),
+            budget: run_budget(Some(&spec.budgets.run), spec),
+            time_limit: spec.budgets.run.time_ms.map(Duration::from_millis),
             preambles: PreambleCache::default(),
         }
     }
@@ -120,6 +124,8 @@ impl InstanceBuilder<'_> {
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: Vec::new(),
+            budget: Budget::default(),
+            time_limit: None,
             preambles: PreambleCache::default(),
         }
     }
@@ -174,7 +180,9 @@ impl InstanceBuilder<'_> {
             require_approval: agent.require_approval.clone(),
             allow_always: agent.allow_always.clone(),
             tool_policy: agent.into(),
-            tool_rules: Vec::new(),
+            tool_rules: ToolRule::of_budgets(&general.budgets.tools),
+            budget: run_budget(agent.budget.as_ref(), general),
+            time_limit: agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis),
             preambles: PreambleCache::default(),
         }
     }
@@ -285,8 +293,30 @@ impl AgentBackend for OnDemandBackend {
     }
 }
 
+/// The rules for the supervisor's own tools.
+fn supervisor_rules(spec: &RenderedSpec) -> Vec<ToolRule> {
+    let mut rules = spec.rag.as_ref().map(ToolRule::of_knowledge).unwrap_or_default();
+    rules.extend(ToolRule::of_budgets(&spec.budgets.tools));
+    rules
+}
+
+/// What one run may use as a whole.
+fn run_budget(own: Option<&rendered::Budget>, spec: &RenderedSpec) -> Budget {
+    let Some(own) = own else { return Budget::default() };
+    let price = |price: &ModelPrice| {
+        let ModelPrice { model, input, cached, output } = price.clone();
+        (model, Price { input, cached, output })
+    };
+    // They are part of each stored run.
+    let prices = own.cost.into_iter().flat_map(|_| spec.budgets.prices.iter().map(price)).collect();
+    let (calls, tokens) = (own.calls.map(Into::into), own.tokens.map(Into::into));
+    Budget { calls, tokens, cost: own.cost, prices, ..Budget::default() }
+}
+
 fn limits(limits: &rendered::Limits) -> Limits {
+    let Guards { repeated_calls, repeated_errors, ping_pong, empty_turns, plan_rounds } = limits.guards;
     Limits {
+        guards: GuardLimits { repeated_calls, repeated_errors, ping_pong, empty_turns, plan_rounds },
         steps: limits.recursion,
         context_tokens: limits.max_context_tokens.into(),
         keep_messages: limits.min_messages_to_keep as usize,

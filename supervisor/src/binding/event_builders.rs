@@ -127,7 +127,7 @@ impl Wire {
 
     /// A budget or a guard restricted the run of an agent.
     pub(super) fn limited(&mut self, agent: &str, text: &str, metadata: Metadata) -> Event {
-        self.noticed(agent, &format!("🔍 {text}"), None, metadata)
+        self.noticed(agent, &limit_notice(text), None, metadata)
     }
 
     /// A whole result, as an artifact of its own.
@@ -164,6 +164,11 @@ impl Wire {
             metadata,
         })
     }
+}
+
+/// The notice that a budget or a guard restricted a run.
+pub(crate) fn limit_notice(text: &str) -> String {
+    format!("🔍 {text}")
 }
 
 /// A piece of an artifact.

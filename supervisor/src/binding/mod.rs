@@ -29,6 +29,8 @@ pub use initial_task::{opening, retain_answer, state, summary};
 pub use presentation::Presentation;
 pub use request::{ALWAYS_ALLOWED, APPROVER_AS, REQUIRE_APPROVAL, Reply, Request, SENT_BY, USER_EMAIL};
 
+pub(crate) use event_builders::limit_notice;
+
 use event_builders::Wire;
 use sub_agent::SubAgent;
 use supervisor::Supervisor;

@@ -225,10 +225,6 @@ impl Supervisor {
                 let metadata = self.source(agent, "sub-agent");
                 return Some(self.wire.noticed(agent, text, *end, metadata));
             }
-            EventKind::Limited { text, .. } => {
-                let metadata = self.source(agent, "sub-agent");
-                return Some(self.wire.limited(agent, text, metadata));
-            }
             EventKind::ToolStarted { call, tool } => (call, tool.as_str(), None),
             EventKind::DelegationStarted { call, agent } => (call, agent.as_str(), None),
             EventKind::ToolFinished { call, tool, end, .. } => (call, tool.as_str(), Some(*end)),

@@ -9,6 +9,7 @@ mod check;
 mod install;
 mod keys;
 mod mcp_bridge;
+mod prompt;
 mod serve;
 mod server;
 mod signing;
@@ -59,6 +60,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Check(check) => return check::run(check),
         Command::Card(card) => return card::run(card),
+        Command::Prompt(prompt) => return prompt::run(prompt),
         Command::Agents(agents) if agents.url.is_none() => return agents::run(agents),
         Command::Agent(agent) if agent.card => return agent::card(agent),
         _ => {}
@@ -71,9 +73,11 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Chat(chat) => chat::run(chat).await,
             Command::Agents(args) => agents::ask(&args).await,
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
-            Command::Card(_) | Command::Check(_) | Command::Install(_) | Command::JqEval => {
-                Ok(ExitCode::SUCCESS)
-            }
+            Command::Card(_)
+            | Command::Prompt(_)
+            | Command::Check(_)
+            | Command::Install(_)
+            | Command::JqEval => Ok(ExitCode::SUCCESS),
         }
     });
     // A thread that reads a terminal cannot be ended; it must not hold the program back.

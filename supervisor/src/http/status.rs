@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::listen;
 use crate::agent::SelfService;
 use crate::agents::AgentRegistry;
+use crate::metrics::metrics;
 use crate::run::{RunError, Runs};
 
 /// How long the store may take to respond to a health check.
@@ -82,6 +83,7 @@ pub(super) async fn workflows(State(about): State<About>) -> Json<Value> {
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
     report.warnings = warnings(&about);
+    report.limits_reached = metrics().limits_reached();
     if about.alone {
         let questions = counted(about.runs.pending_interactions().await, 1);
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);

@@ -4,6 +4,7 @@
 
 mod counted_model;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -138,6 +139,17 @@ impl Metrics {
 
     pub(crate) fn limit_reached(&self, limit: LimitKind) {
         self.limits_reached.get_or_create(&[("limit", limit.category())]).inc();
+    }
+
+    /// How often each limit was reached, by its category.
+    pub(crate) fn limits_reached(&self) -> BTreeMap<String, u64> {
+        let count = |limit: LimitKind| {
+            (
+                limit.category().to_owned(),
+                self.limits_reached.get_or_create(&[("limit", limit.category())]).get(),
+            )
+        };
+        LimitKind::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Measures a commit.

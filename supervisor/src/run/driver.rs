@@ -92,6 +92,8 @@ pub struct Driver<S> {
     /// Whether `stop` was processed.
     stopping: bool,
     deadline: Option<Instant>,
+    /// When the model reads how much time is left, until it has.
+    warning: Option<Instant>,
     /// Fires at the deadline, or after [`FAR`] if there is none.
     alarm: Pin<Box<Sleep>>,
     changes: Changes,
@@ -142,6 +144,9 @@ impl From<Input> for QueuedInput {
     }
 }
 
+/// The part of its time, in percent, after which a run reads how much is left.
+const WARN_AT: u32 = 80;
+
 /// When a driver with this deadline wakes.
 fn moment(deadline: Option<Instant>) -> Instant {
     deadline.unwrap_or_else(|| Instant::now() + FAR)
@@ -161,10 +166,24 @@ impl<S: Sink> Driver<S> {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
         let effects = EffectRunner::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
+        let warning = time_limit.map(|limit| Instant::now() + limit * WARN_AT / 100);
         let changes = agent.changes();
         let (stopped, alarm) =
-            (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(deadline))));
-        Self { agent, state, sink, inputs, effects, stop, stopped, stopping: false, deadline, alarm, changes }
+            (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(warning.or(deadline)))));
+        Self {
+            agent,
+            state,
+            sink,
+            inputs,
+            effects,
+            stop,
+            stopped,
+            stopping: false,
+            deadline,
+            warning,
+            alarm,
+            changes,
+        }
     }
 
     /// Runs until the engine ends the run, and returns the final state and the sink. An input that starts nothing ends the
@@ -228,7 +247,7 @@ impl<S: Sink> Driver<S> {
     /// The agent's abilities can have changed since the run stopped; a message contains them.
     fn refresh_abilities(&self, queue: &mut VecDeque<QueuedInput>) {
         let has_abilities = matches!(queue.front(), Some(QueuedInput { input: Input::Message { .. }, .. }));
-        let abilities = self.agent.abilities(&self.effects.run.require_approval);
+        let abilities = self.agent.abilities(&self.effects.run);
         if !has_abilities && abilities != self.state.abilities {
             queue.push_front(Input::Abilities { abilities }.into());
         }
@@ -259,7 +278,7 @@ impl<S: Sink> Driver<S> {
                 self.sink.save();
             }
             if self.alarm.is_elapsed() {
-                self.alarm.as_mut().reset(moment(self.deadline));
+                self.alarm.as_mut().reset(moment(self.warning.or(self.deadline)));
             }
         }
         while queue.len() < INPUT_QUEUE
@@ -293,10 +312,16 @@ impl<S: Sink> Driver<S> {
     fn urgent(&mut self, queue: &mut VecDeque<QueuedInput>) -> bool {
         let before = queue.len();
         if self.changes.take() {
-            let abilities = self.agent.abilities(&self.effects.run.require_approval);
+            let abilities = self.agent.abilities(&self.effects.run);
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());
             }
+        }
+        if let Some(deadline) = self.deadline
+            && self.warning.take_if(|warning| *warning <= Instant::now()).is_some()
+        {
+            let seconds = deadline.saturating_duration_since(Instant::now()).as_secs();
+            queue.push_front(Input::TimeLeft { seconds }.into());
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             self.deadline = Some(Instant::now() + LAST_ANSWER);

@@ -233,6 +233,7 @@ impl TaskEventLog {
             trace_id: self.record.trace_id.as_str().into(),
             user: user.map(Into::into),
             always_allowed: Arc::default(),
+            remaining: None,
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
             require_approval: require_approval.into(),
         }

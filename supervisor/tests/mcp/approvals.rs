@@ -8,6 +8,7 @@ use caipe_engine::{AgentName, Effect, Input, Limits, Phase, RunState, decide};
 use caipe_fixtures::mcp::DESTRUCTIVE;
 use caipe_model::{Completion, FinishReason, Message, Part, Role, Scripted, ToolCall, Usage};
 use caipe_supervisor::agent::{Agent, PreambleCache, Role as AgentRole, ToolPolicy};
+use caipe_supervisor::delegation::RunInfo;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox};
 use serde_json::Map;
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,8 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     };
     agent.settled(&CancellationToken::new()).await;
@@ -58,7 +61,8 @@ fn free(agent: &Agent, demanded: &[&str]) -> BTreeSet<String> {
 fn runs(agent: &Agent, demanded: &[String], tool: &str) -> bool {
     let mut state = RunState::new(agent.name.clone());
     let message = Arc::new(Message::text(Role::User, "clean up"));
-    let effects = decide(&mut state, Input::Message { message, abilities: agent.abilities(demanded) });
+    let run = RunInfo { require_approval: demanded.into(), ..RunInfo::default() };
+    let effects = decide(&mut state, Input::Message { message, abilities: agent.abilities(&run) });
     let turn = effects.iter().find_map(|effect| match effect {
         Effect::CallModel { turn, .. } => Some(*turn),
         _ => None,
@@ -135,7 +139,11 @@ async fn asks_by_mode_whatever_a_deceptive_server_claims() {
     let echo = BTreeSet::from(["echo".to_owned()]);
     assert_eq!(free(&agent, &[]), echo, "a tool that nothing is known of asks");
     agent.tool_policy = policy(AgentMode::ReadOnly);
-    assert_eq!(agent.abilities(&[]).tools, echo, "the model sees no other tool, and the engine refuses it");
+    assert_eq!(
+        agent.abilities(&RunInfo::default()).tools,
+        echo,
+        "the model sees no other tool, and the engine refuses it"
+    );
     agent.tool_policy = policy(AgentMode::Full);
     let deleting: Vec<String> = free(&agent, &[]).into_iter().filter(|tool| tool.contains("elete")).collect();
     assert!(deleting.is_empty(), "{deleting:?}");

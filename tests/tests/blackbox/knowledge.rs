@@ -60,7 +60,7 @@ fn calls(dir: &Path) -> PathBuf {
 }
 
 /// A model that repeats a call; once it has read this text, it answers with the result.
-fn repeating(scenario: Scenario, phrase: &str, call: Value, until: &str) -> Scenario {
+fn repeating(scenario: Scenario, phrase: &str, call: &Value, until: &str) -> Scenario {
     scenario
         .turn(json!({"user": phrase, "result_contains": until}), answer("{{ last_result }}"))
         .turn(json!({"user": phrase}), json!({"text": "I look. ", "calls": [call]}))
@@ -95,8 +95,8 @@ fn cap(tool: &str, most: usize) -> String {
 #[tokio::test(flavor = "multi_thread")]
 async fn calls_above_the_caps_are_answered_with_the_request_to_answer() -> Result<()> {
     let knowledge = Knowledge::start().await?;
-    let scenario = repeating(with(&knowledge), "read", fetch(), "maximum allowed number");
-    let scenario = repeating(scenario, "find", search(), "maximum allowed number");
+    let scenario = repeating(with(&knowledge), "read", &fetch(), "maximum allowed number");
+    let scenario = repeating(scenario, "find", &search(), "maximum allowed number");
     let setup = scenario.setup()?.env("NO_COLOR", "1").env("CAIPE_METRICS_ADDRESS", "127.0.0.1:0");
     let supervisor = setup.start().await?;
     let read = supervisor.ask("read everything").await?;
@@ -137,7 +137,7 @@ async fn a_model_that_never_stops_searching_must_answer() -> Result<()> {
 async fn concurrent_requests_have_their_own_calls() -> Result<()> {
     let knowledge = Knowledge::start().await?;
     let supervisor =
-        repeating(with(&knowledge), "find", search(), "maximum allowed number").setup()?.start().await?;
+        repeating(with(&knowledge), "find", &search(), "maximum allowed number").setup()?.start().await?;
     let asked = (0..4).map(|_| supervisor.ask("find everything"));
     for answer in futures::future::try_join_all(asked).await? {
         assert_eq!(answered(&answer)?, cap("search", 5));
@@ -151,7 +151,7 @@ async fn a_long_document_is_cut_and_the_environment_sets_the_limits() -> Result<
     let knowledge = Knowledge::start().await?;
     let long = json!({"name": "fetch_document", "arguments": {"document_id": "long"}});
     let scenario = Scenario::new().set("agents", json!([]));
-    let setup = repeating(scenario, "read", long, "Output truncated").setup()?;
+    let setup = repeating(scenario, "read", &long, "Output truncated").setup()?;
     for (variable, chars) in [(None, 10_000), (Some("500"), 500)] {
         let mut setup = setup.clone().env("ENABLE_RAG", "true");
         setup = setup.env("RAG_SERVER_URL", format!("http://{}/mcp", knowledge.address));
@@ -210,7 +210,7 @@ async fn a_knowledge_base_that_starts_later_joins() -> Result<()> {
 
     let _knowledge = Knowledge::at(address).await?;
     let joined = async || Ok(!warnings(&supervisor).await?.contains("knowledge base: "));
-    tokio::time::timeout(Duration::from_secs(60), supervisor.until("the knowledge base joins", joined))
+    tokio::time::timeout(Duration::from_mins(1), supervisor.until("the knowledge base joins", joined))
         .await??;
     let (_, tools) = supervisor.get("/tools").await?;
     ensure!(tools.contains(r#""supervisor":["fetch_document","search"]"#), "{tools}");

@@ -9,6 +9,7 @@ mod approvers;
 mod auth;
 mod bad_input;
 mod benchmark;
+mod budgets;
 mod cancel;
 mod clients_page;
 mod commands;

@@ -9,7 +9,7 @@ use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::{call_results, model_request, route, workflow};
+use super::{call_results, guards, model_request, route, workflow};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
@@ -90,6 +90,7 @@ pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| call.status.question().is_some()) {
         return suspend(state, out);
     }
+    guards::review(state);
     call_results::conclude_round(state);
     model_request::ask(state, out);
 }

@@ -41,6 +41,7 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
             }
             out.push(Effect::Emit(event.within(&agent)));
         }
+        DelegateUpdate::Spent { spent } => state.counters.spent += spent,
         DelegateUpdate::Asks { form } => {
             wait_for_interaction(state, id, &agent, form);
             calls::settle(state, out);
@@ -63,7 +64,7 @@ fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCa
 const fn shows_progress(update: &DelegateUpdate) -> bool {
     match update {
         DelegateUpdate::Event { place, .. } => place.is_some(),
-        DelegateUpdate::Accepted { .. } => false,
+        DelegateUpdate::Accepted { .. } | DelegateUpdate::Spent { .. } => false,
         DelegateUpdate::Checkpoint { .. } | DelegateUpdate::Asks { .. } | DelegateUpdate::Finished { .. } => {
             true
         }

@@ -13,8 +13,9 @@ use crate::tools::response::Response;
 use crate::tools::{TODO_TOOL, run_file_tool, todos, workflow_tools};
 
 use super::call_results;
+use super::finish::Cause;
 use super::route::{self, Route};
-use super::{calls, finish, limits, model_request};
+use super::{calls, finish, guards, limits, model_request};
 
 /// Most calls of one turn.
 const MOST_CALLS: usize = 64;
@@ -29,7 +30,9 @@ pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, ou
     let allowed = model_request::steps_left(state);
     state.counters.steps = state.counters.steps.saturating_add(1);
     if limits::must_answer(state, &requests) {
-        return limits::end_turn(state, &requests, out);
+        limits::refuse_all(state, &requests);
+        state.text.retract_answer(out);
+        return model_request::ask_for_last_answer(state, None, Cause::Limit, out);
     }
     let mut answer = None;
     for (index, request) in requests.into_iter().enumerate() {
@@ -93,6 +96,9 @@ fn respond(
 
 /// Answers a call at once, or prepares its start.
 fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> PendingCall {
+    if let Some(text) = guards::refusal(state, request) {
+        return closed(request, Ok(text));
+    }
     match route::route(&state.abilities, request) {
         Route::Start { kind, mut arguments, question } => {
             if let Some(text) = limits::spend(state, &request.name, out) {

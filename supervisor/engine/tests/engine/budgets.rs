@@ -1,6 +1,8 @@
 //! Budgets: of tools, and those of the knowledge base.
 
-use caipe_engine::{Abilities, AnswerMode, Budget, Effect, Outcome, ToolTraits};
+use caipe_engine::{
+    Abilities, AnswerMode, Budget, DelegateUpdate, Effect, Input, Outcome, Price, Spent, ToolTraits,
+};
 use serde_json::{Value, json};
 
 use crate::sim::{Sim, abilities, answer, story};
@@ -20,7 +22,10 @@ fn with_knowledge() -> Abilities {
     Abilities {
         tools: ["search", "fetch_document", "delete_app"].map(str::to_owned).into(),
         traits: traits.map(|(tool, results)| (tool.to_owned(), knowledge(tool, results))).into(),
-        budget: Budget { tools: [("search".to_owned(), 5), ("fetch_document".to_owned(), 10)].into() },
+        budget: Budget {
+            tools: [("search".to_owned(), 5), ("fetch_document".to_owned(), 10)].into(),
+            ..Budget::default()
+        },
         ..abilities(AnswerMode::Structured)
     }
 }
@@ -180,4 +185,99 @@ fn a_lost_call_of_a_tool_that_only_reads_is_repeated() {
         let effects = sim.feed(caipe_engine::Input::Recovered);
         assert_eq!(story(&effects).last().map(String::as_str), Some(expected));
     }
+}
+
+/// A supervisor whose runs have this budget.
+fn limited(budget: Budget) -> Sim {
+    let mut sim = Sim::new(Abilities { budget, ..abilities(AnswerMode::Structured) });
+    sim.say("go");
+    sim
+}
+
+fn completed(sim: &Sim) -> String {
+    match sim.outcome() {
+        Some(Outcome::Completed { text, .. }) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_run_reads_how_many_calls_are_left_and_must_answer_without_any() {
+    let mut sim = limited(Budget { calls: Some(5), ..Budget::default() });
+    for at in 0..4 {
+        let id = format!("c{at}");
+        sim.model("", &[(&id, "search", &json!({"query": at}).to_string())]);
+        sim.tool(&id, "text");
+    }
+    assert_eq!(sim.result("c2"), "text");
+    assert_eq!(
+        sim.result("c3"),
+        "text\n\n[Budget] Left for this request: 1 of 5 calls. Do what matters most with it, then answer."
+    );
+    sim.model("", &[("c4", "search", "{}"), ("c5", "task", &crate::sim::task("jira", "look"))]);
+    let effects = sim.tool("c4", "text");
+    let reason = "the budget of 5 calls for this request is used up";
+    assert_eq!(story(&effects)[1..], [format!("limited by calls: {reason}"), "ask without tools".to_owned()]);
+    assert!(sim.result("c5").starts_with("[Budget used up]"), "{}", sim.result("c5"));
+    sim.model("It is so.", &[]);
+    assert_eq!(completed(&sim), format!("It is so.\n\n[This answer may be incomplete: {reason}.]"));
+    sim.say("again");
+    sim.model("", &[("n", "search", "{}")]);
+    sim.tool("n", "text");
+    sim.model("", &[("a", "PlatformEngineerResponse", &answer("Whole."))]);
+    assert_eq!(completed(&sim), "Whole.");
+}
+
+#[test]
+fn a_model_that_does_not_answer_even_then_leaves_an_honest_partial_answer() {
+    let mut sim = limited(Budget { calls: Some(1), ..Budget::default() });
+    sim.model("", &[("t", "task", &crate::sim::task("jira", "look"))]);
+    sim.agent_answers("t", "Two tickets are open.");
+    sim.model("", &[]);
+    let text = completed(&sim);
+    assert!(text.contains("the budget of 1 calls for this request is used up"), "{text}");
+    assert!(text.ends_with("Two tickets are open."), "{text}");
+}
+
+#[test]
+fn tokens_and_money_are_counted_with_those_of_delegations() {
+    // A turn of the stand-in reads 10 tokens and writes 1.
+    let price = Price { input: 1_000_000, cached: 0, output: 10_000_000 };
+    let prices: std::collections::BTreeMap<_, _> = [("model".to_owned(), price)].into();
+    for (budget, reason) in [
+        (Budget { tokens: Some(11), ..Budget::default() }, "limited by tokens: the budget of 11 tokens"),
+        (
+            Budget { cost: Some(20_000_000), prices: prices.clone(), ..Budget::default() },
+            "limited by cost: the budget of USD 0.00",
+        ),
+    ] {
+        let mut sim = limited(budget);
+        sim.model("", &[("c", "search", "{}")]);
+        let effects = story(&sim.tool("c", "text"));
+        assert!(effects[1].starts_with(reason), "{effects:?}");
+    }
+    let mut sim = limited(Budget { tokens: Some(1000), cost: Some(u64::MAX), prices, ..Budget::default() });
+    sim.model("", &[("t", "task", &crate::sim::task("jira", "look"))]);
+    let left = sim.state.remaining_budget().unwrap();
+    assert_eq!((left.tokens, left.cost, left.calls), (Some(989), Some(u64::MAX - 20_000_000), None));
+    sim.delegate("t", DelegateUpdate::Spent { spent: Spent { calls: 7, tokens: 989, cost: 5 } });
+    let effects = story(&sim.agent_answers("t", "Done."));
+    assert!(effects.iter().any(|line| line.starts_with("limited by tokens")), "{effects:?}");
+    assert_eq!(sim.state.counters.spent, Spent { calls: 8, tokens: 1000, cost: 20_000_005 });
+}
+
+#[test]
+fn little_time_is_reported_with_the_next_results_and_its_end_ends_the_run() {
+    let mut sim = limited(Budget::default());
+    sim.model("", &[("c", "search", "{}")]);
+    sim.feed(Input::TimeLeft { seconds: 12 });
+    sim.tool("c", "text");
+    assert!(sim.result("c").contains("12 seconds are left"), "{}", sim.result("c"));
+    let effects = story(&sim.feed(Input::Deadline));
+    assert_eq!(effects, ["limited by time: the time for this request is up", "ask without tools"]);
+    sim.model("It is so.", &[]);
+    assert_eq!(
+        completed(&sim),
+        "It is so.\n\n[This answer may be incomplete: the time for this request is up.]"
+    );
 }

@@ -6,6 +6,7 @@ mod budgets;
 mod calls;
 mod failure;
 mod forms;
+mod guards;
 mod human;
 mod plan;
 mod properties;

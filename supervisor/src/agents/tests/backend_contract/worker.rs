@@ -154,6 +154,8 @@ pub(super) fn agent(
         allow_always: vec!["*".to_owned()],
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     }
 }
