@@ -1,11 +1,14 @@
 //! The supervisor's system prompt: a template with three placeholders, filled from the rendered spec.
 
+use crate::names::normal;
 use crate::rendered::{AnswerMode, RenderedSpec};
+use crate::resource::settings::PromptSection;
 
 /// The built-in template.
 pub const DEFAULT_TEMPLATE: &str = include_str!("../prompts/supervisor.md");
 const STRUCTURED_ANSWER: &str = include_str!("../prompts/answer_structured.md");
 const MARKER_ANSWER: &str = include_str!("../prompts/answer_marker.md");
+const RAG: &str = include_str!("../prompts/rag.md");
 const NO_RAG: &str = "No knowledge base is connected. Do not claim to have searched one.";
 
 /// The placeholders of a template.
@@ -17,7 +20,37 @@ pub const PLACEHOLDERS: [&str; 3] =
 /// `agents` are the usable agents; [`agent_lines`] returns those of a spec.
 pub fn system_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>]) -> String {
     let template = spec.supervisor.system_prompt.as_deref().unwrap_or(DEFAULT_TEMPLATE);
-    fill(template, &tool_instructions(agents), NO_RAG, answer_instructions(spec.answer_mode))
+    let rag = if spec.rag.is_some() { RAG } else { NO_RAG };
+    fill(template, &tool_instructions(agents), rag, answer_instructions(spec.answer_mode))
+}
+
+/// A template with other sections: each replaces the section of the same title (`# Title`), removes it if its text is empty, or
+/// is added before the last section.
+pub fn with_sections(template: &str, sections: &[PromptSection]) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    for line in template.split_inclusive('\n') {
+        match parts.last_mut().filter(|_| !line.starts_with("# ")) {
+            Some(part) => part.push_str(line),
+            None => parts.push(line.to_owned()),
+        }
+    }
+    for PromptSection { title, text } in sections {
+        let is_same = |part: &String| {
+            part.lines()
+                .next()
+                .and_then(|line| line.strip_prefix("# "))
+                .is_some_and(|own| normal(own) == normal(title))
+        };
+        let (known, new) =
+            (parts.iter().position(is_same), format!("# {}\n\n{}\n\n", title.trim(), text.trim()));
+        match (known, text.trim().is_empty()) {
+            (Some(at), true) => drop(parts.remove(at)),
+            (Some(at), false) => parts[at] = new,
+            (None, true) => {}
+            (None, false) => parts.insert(parts.len().saturating_sub(1), new),
+        }
+    }
+    parts.concat()
 }
 
 /// One agent in the prompt.

@@ -34,6 +34,7 @@ fn the_prompt_follows_the_answer_mode() {
         (vec![], "PlatformEngineerResponse", "[FINAL ANSWER]"),
         (vec![("USE_STRUCTURED_RESPONSE", "false")], "[FINAL ANSWER]", "PlatformEngineerResponse"),
         (vec![], "No knowledge base", "`fetch_document`"),
+        (vec![("ENABLE_RAG", "true")], "`fetch_document`", "No knowledge base"),
     ];
     for (variables, present, absent) in cases {
         let prompt = system_prompt(&spec(&variables), &[]);
@@ -62,4 +63,19 @@ fn a_template_of_ones_own_replaces_the_built_in_one() {
     let line = AgentLine { name: "jira", title: "Jira", routing_hint: "tickets " };
     assert_eq!(system_prompt(&spec, &[line]), "Agents:\n- `jira` (plan prefix `[Jira]`): tickets");
     assert_eq!(system_prompt(&spec, &[]), "Agents:\nNo agent is available. Say so when a request needs one.");
+}
+
+#[test]
+fn sections_replace_remove_and_add() {
+    let section = |title: &str, text: &str| PromptSection { title: title.to_owned(), text: text.to_owned() };
+    let template = "Intro.\n\n# One\n\n1\n\n# Two\n\n2\n\n# End\n\nlast\n";
+    let sections = [section("one", "uno\n"), section("Two", " "), section("Three", "3"), section("None", "")];
+    assert_eq!(
+        with_sections(template, &sections),
+        "Intro.\n\n# one\n\nuno\n\n# Three\n\n3\n\n# End\n\nlast\n"
+    );
+    assert_eq!(with_sections(template, &[]), template);
+    let own = with_sections(DEFAULT_TEMPLATE, &[section("Changes and risk", "Never delete anything.")]);
+    assert!(own.contains("# Changes and risk\n\nNever delete anything.\n\n# Input from the user\n"));
+    assert_eq!(own.matches("# Changes and risk").count(), 1);
 }

@@ -21,6 +21,7 @@ use crate::digest::sha256_hex;
 use crate::fault::Fault;
 use crate::resource::agent::AgentMode;
 use crate::resource::approver::Approver;
+use crate::resource::budget::{Guards, ToolBudget};
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
@@ -63,6 +64,12 @@ pub struct RenderedSpec {
     pub streaming: bool,
     /// Bounds of one run.
     pub limits: Limits,
+    /// What runs may use.
+    #[serde(default, skip_serializing_if = "Budgets::is_default")]
+    pub budgets: Budgets,
+    /// The knowledge base, if there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rag: Option<Rag>,
     /// The tools that call other A2A agents, if they are enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
@@ -154,6 +161,81 @@ pub struct Limits {
     pub agent_timeout_ms: u64,
     /// Deadline for an MCP server to answer `tools/list` after its start, in milliseconds.
     pub mcp_start_timeout_ms: u64,
+    /// When a run that makes no progress is stopped.
+    #[serde(default, skip_serializing_if = "Guards::is_default")]
+    pub guards: Guards,
+}
+
+/// What runs may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Budgets {
+    /// The budget of each run of the supervisor.
+    #[serde(default)]
+    pub run: Budget,
+    /// The budgets of tools in each run.
+    #[serde(default)]
+    pub tools: Vec<ToolBudget>,
+    /// What models cost, if a cost is limited.
+    #[serde(default)]
+    pub prices: Vec<ModelPrice>,
+}
+
+impl Budgets {
+    /// Whether nothing is limited.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What one run may use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Budget {
+    /// Most calls of tools and agents.
+    #[serde(default)]
+    pub calls: Option<u32>,
+    /// Most tokens.
+    #[serde(default)]
+    pub tokens: Option<u32>,
+    /// Most money for models, in picodollars.
+    #[serde(default)]
+    pub cost: Option<u64>,
+    /// Most time, in milliseconds.
+    #[serde(default)]
+    pub time_ms: Option<u64>,
+}
+
+/// What a model costs, in micro-dollars for a million tokens, which are picodollars for each token.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ModelPrice {
+    /// Its name without the provider.
+    pub model: String,
+    /// For tokens that it reads.
+    pub input: u64,
+    /// For tokens in the provider's cache.
+    pub cached: u64,
+    /// For tokens that it writes.
+    pub output: u64,
+}
+
+/// The knowledge base, whose tools the supervisor has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Rag {
+    /// The URL of its MCP endpoint.
+    pub url: String,
+    /// Most `search` calls of a run (`SEARCH_MAX_CALLS`).
+    pub search_max_calls: u32,
+    /// Most `fetch_document` calls of a run (`FETCH_DOCUMENT_MAX_CALLS`).
+    pub fetch_document_max_calls: u32,
+    /// Most characters of one result (`RAG_MAX_OUTPUT_CHARS`).
+    pub max_output_chars: u32,
+    /// Most results of one search (`RAG_MAX_SEARCH_RESULTS`).
+    pub max_search_results: u32,
+    /// The tools whose results are documents (`RAG_TOOL_NAMES`).
+    pub tool_names: Vec<String>,
 }
 
 /// The tools that call other A2A agents.
@@ -240,6 +322,9 @@ pub struct RenderedAgent {
     /// Tools that need no approval, whatever they do (`*` matches anything).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auto_approve: Vec<String>,
+    /// What one run of it may use.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The variables that it requires.
     pub required_env: Vec<String>,
     /// A directory with one file per variable, read before the environment.
@@ -371,7 +456,7 @@ impl RenderedSpec {
         self.agents = self.alone_with_delegates(agent);
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
-        self.a2a = None;
+        (self.rag, self.a2a, self.budgets.run) = (None, None, Budget::default());
         self.connectivity = Connectivity::default();
         // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;

@@ -55,6 +55,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         mode: AgentMode::Ask,
         read_tools: Vec::new(),
         auto_approve: Vec::new(),
+        budget: None,
         required_env: texts(&["TOKEN"]),
         secrets_dir: Some("/var/run/caipe/secrets/agents/jira".to_owned()),
         model: Some(model()),
@@ -91,7 +92,11 @@ fn full() -> RenderedSpec {
             tool_timeout_ms: 60_000,
             agent_timeout_ms: 300_000,
             mcp_start_timeout_ms: 30_000,
+            guards: Guards::default(),
         },
+        // The golden files are from before this field.
+        rag: None,
+        budgets: Budgets::default(),
         a2a: Some(A2aTools { agents: texts(&["pipelines"]), allow: texts(&["*.example.com"]) }),
         store: Store::Memory {},
         // The golden files are from before this field.

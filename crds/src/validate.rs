@@ -28,7 +28,6 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     );
     found.rule("spec.replicas", spec.replicas.is_none_or(|count| count <= 1), rules::REPLICAS);
     found.rule("spec.distributedMode", spec.distributed_mode.is_none(), rules::DISTRIBUTED_MODE);
-    found.rule("spec.rag", spec.rag.is_none(), rules::UNSUPPORTED);
     if let Some(model) = &spec.model {
         found.model("spec.model", model);
     }
@@ -146,6 +145,7 @@ impl Found {
     fn urls(&mut self, spec: &CaipeSupervisorSpec) {
         let card = spec.card.as_ref().and_then(|card| card.external_url.as_deref());
         self.url("spec.card.externalUrl", card);
+        self.url("spec.rag.url", spec.rag.as_ref().map(|rag| rag.url.as_str()));
         let oauth2 = spec.auth.as_ref().and_then(|auth| auth.oauth2.as_ref());
         self.url("spec.auth.oauth2.jwksUri", oauth2.map(|oauth2| oauth2.jwks_uri.as_str()));
     }

@@ -167,7 +167,7 @@ const CASES: [(&str, &str, &str, &str); 52] = [
         "{ agents: [{ name: a, external: { url: 'https://h:99999' } }] }",
         "{ agents: [{ name: a, external: { url: 'https://h:65535/a?b=c' } }] }",
     ),
-    (rules::UNSUPPORTED, "spec.rag", "{ rag: { url: 'http://rag:9446' } }", "{}"),
+    (rules::URL, "spec.rag.url", "{ rag: { url: 'rag:9446' } }", "{ rag: { url: 'http://rag:9446' } }"),
     (
         rules::UNSUPPORTED,
         "spec.store.mongodb",

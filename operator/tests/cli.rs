@@ -74,7 +74,7 @@ fn check_says_what_to_write() {
         ("card: { externalUrl: 'http://a b/' }", &format!("spec.card.externalUrl: {url}")),
         ("card: { externalUrl: 'http://:80/' }", &format!("spec.card.externalUrl: {url}")),
         ("card: { externalUrl: 'ftp://a' }", &format!("spec.card.externalUrl: {url}")),
-        ("rag: { url: 'http://a' }", "spec.rag: is not supported by this version: remove it"),
+        ("rag: { url: 'a:1' }", &format!("spec.rag.url: {url}")),
         (
             "store: { mongodb: { secretRef: { name: a } } }",
             "spec.store.mongodb: is not supported by this version: remove it",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use caipe_crds::resolve::MOST_LEVELS;
 use caipe_engine::{
-    AgentName, AlwaysAllowed, ApprovedCall, CallId, DelegateUpdate, DelegationOutcome, Form, Resume,
+    AgentName, AlwaysAllowed, ApprovedCall, Budget, CallId, DelegateUpdate, DelegationOutcome, Form, Resume,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -35,6 +35,8 @@ pub struct RunInfo {
     pub always_allowed: Arc<AlwaysAllowed>,
     /// The calls of the agent that a person has approved with the form of a workflow.
     pub approved: Arc<[ApprovedCall]>,
+    /// What is left for it of the budget of the run that delegates, if that run is limited.
+    pub remaining: Option<Arc<Budget>>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,
 }

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use caipe_engine::ToolOutput;
-use caipe_supervisor::tools::{JQ_EVAL_COMMAND, call, jq_eval_main};
+use caipe_supervisor::tools::{JQ_EVAL_COMMAND, call_builtin, jq_eval_main};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -29,7 +29,7 @@ fn main() {
 }
 
 async fn jq(arguments: Value) -> ToolOutput {
-    call("jq", arguments.as_object().unwrap(), CancellationToken::new()).await.unwrap()
+    call_builtin("jq", arguments.as_object().unwrap(), CancellationToken::new()).await
 }
 
 async fn gives_the_outputs_of_a_program() {
@@ -94,13 +94,13 @@ async fn cuts_endless_output() {
 async fn ends_with_its_call() {
     let cancel = CancellationToken::new();
     let arguments = json!({"program": "def f: f; f", "input": null});
-    let running = call("jq", arguments.as_object().unwrap(), cancel.clone());
+    let running = call_builtin("jq", arguments.as_object().unwrap(), cancel.clone());
     let stop = async {
         wait_for(|| children() == 1).await;
         cancel.cancel();
     };
     let (output, ()) = tokio::join!(running, stop);
-    assert!(output.unwrap().content.contains("cancelled"));
+    assert!(output.content.contains("cancelled"));
     wait_for(|| children() == 0).await;
 }
 

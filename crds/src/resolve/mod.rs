@@ -5,6 +5,7 @@
 
 mod agents;
 pub mod bridge_ports;
+mod budgets;
 mod delegates;
 mod models;
 mod servers;
@@ -125,7 +126,7 @@ fn finish(
     access: (Option<OAuth2>, Vec<String>),
 ) -> Result<Resolved, Faults> {
     let (oauth2, cors_origins) = access;
-    settings::refuse_unsupported(&mut cx);
+    let budgets = budgets::budgets(&mut cx, &models, &agents);
     let spec = RenderedSpec {
         schema_version: 0,
         minimum_reader: 0,
@@ -136,6 +137,8 @@ fn finish(
         answer_mode: settings::answer_mode(&mut cx),
         streaming: settings::streaming(&mut cx),
         limits: settings::limits(&mut cx),
+        budgets,
+        rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &agents),
         store: settings::store(&mut cx),
         retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),

@@ -1,12 +1,16 @@
 //! The settings of a spec other than models and agents.
 
+use crate::prompt;
 use crate::rendered::{
-    self, A2aTools, AnswerMode, Connectivity, Limits, RenderedAgent, Store, SupervisorIdentity,
+    self, A2aTools, AnswerMode, Connectivity, Limits, Rag, RenderedAgent, Store, SupervisorIdentity,
 };
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
 
 use super::Context;
+
+/// The RAG server of a local installation.
+const RAG_SERVER: &str = "http://localhost:9446";
 
 const MONTH_SECONDS: u32 = 2_592_000;
 
@@ -21,10 +25,27 @@ pub(super) fn identity(cx: &mut Context<'_>) -> SupervisorIdentity {
             "Answers questions about your platform and operates it with the help of specialised agents."
                 .to_owned()
         }),
-        system_prompt: prompt.and_then(|text| source(cx, "spec.prompts.systemPrompt", text)),
+        system_prompt: with_sections(cx, prompt),
         skill_examples: card.skill_examples,
         external_url: external.or(card.external_url),
     }
+}
+
+/// The template of the supervisor's prompt; `None` for the built-in one.
+fn with_sections(cx: &mut Context<'_>, prompt: Option<&TextSource>) -> Option<String> {
+    let own = prompt.and_then(|text| source(cx, "spec.prompts.systemPrompt", text));
+    let sections = &cx.resource.spec.prompts.sections;
+    if sections.is_empty() {
+        return own;
+    }
+    let template = prompt::with_sections(own.as_deref().unwrap_or(prompt::DEFAULT_TEMPLATE), sections);
+    for placeholder in prompt::PLACEHOLDERS.into_iter().filter(|name| !template.contains(name)) {
+        cx.warn(
+            "spec.prompts.sections",
+            format!("the prompt has no `{placeholder}`: write it into the section"),
+        );
+    }
+    Some(template)
 }
 
 fn source(cx: &mut Context<'_>, path: &str, text: &TextSource) -> Option<String> {
@@ -63,6 +84,7 @@ pub(super) fn limits(cx: &mut Context<'_>) -> Limits {
         agent_timeout_ms: seconds(cx, "A2A_TIMEOUT", 86_400)
             .unwrap_or(millis(declared.agent_timeout_seconds)),
         mcp_start_timeout_ms: millis(declared.mcp_start_timeout_seconds),
+        guards: declared.guards,
     }
 }
 
@@ -75,12 +97,42 @@ fn seconds(cx: &mut Context<'_>, name: &str, most: u32) -> Option<u64> {
     cx.read(value)
 }
 
-/// Refuses upstream's variables of features that are not built yet.
-pub(super) fn refuse_unsupported(cx: &mut Context<'_>) {
-    let rag = cx.vars.switch("ENABLE_RAG");
-    if cx.read(rag) == Some(true) {
-        cx.fault("$ENABLE_RAG", "a knowledge base is not supported by this version: set it to false");
+/// The knowledge base: enabled by `ENABLE_RAG`, or by the resource if that variable is unset.
+pub(super) fn rag(cx: &mut Context<'_>) -> Option<Rag> {
+    let (enabled, url) = (cx.vars.switch("ENABLE_RAG"), cx.vars.url("RAG_SERVER_URL"));
+    let (enabled, url) = (cx.read(enabled), cx.read(url));
+    let declared = cx.resource.spec.rag.clone();
+    if !enabled.unwrap_or(declared.is_some()) {
+        return None;
     }
+    let declared = declared.unwrap_or_else(|| declared::Rag::at(RAG_SERVER));
+    let mut number = |name: &str, bounds, otherwise| {
+        let value = cx.vars.number(name, bounds);
+        cx.read(value).unwrap_or(otherwise)
+    };
+    Some(Rag {
+        url: mcp_endpoint(url.unwrap_or(&declared.url)),
+        search_max_calls: number("SEARCH_MAX_CALLS", 1..=1000, declared.search_max_calls),
+        fetch_document_max_calls: number(
+            "FETCH_DOCUMENT_MAX_CALLS",
+            1..=1000,
+            declared.fetch_document_max_calls,
+        ),
+        max_output_chars: number("RAG_MAX_OUTPUT_CHARS", 100..=1_000_000, declared.max_output_chars),
+        max_search_results: number("RAG_MAX_SEARCH_RESULTS", 1..=100, declared.max_search_results),
+        tool_names: cx.vars.text("RAG_TOOL_NAMES").map_or(declared.tool_names, list),
+    })
+}
+
+/// The URL of the MCP endpoint of a RAG server.
+fn mcp_endpoint(url: &str) -> String {
+    let url = url.trim_end_matches('/');
+    if url.ends_with("/mcp") { url.to_owned() } else { format!("{url}/mcp") }
+}
+
+/// The entries of a list that commas separate.
+fn list(text: &str) -> Vec<String> {
+    text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
 /// The tools that call other A2A agents: enabled by `CAIPE_A2A_TOOLS`, or by the resource if that variable is unset.
@@ -90,11 +142,7 @@ pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aT
     if !cx.read(enabled).unwrap_or(declared.is_some()) {
         return None;
     }
-    let allowed = cx.vars.text("CAIPE_A2A_ALLOW").map(|list| list.split(',').map(str::trim));
-    let allow = match allowed {
-        Some(list) => list.filter(|entry| !entry.is_empty()).map(str::to_owned).collect(),
-        None => declared.unwrap_or_default().allow,
-    };
+    let allow = cx.vars.text("CAIPE_A2A_ALLOW").map_or_else(|| declared.unwrap_or_default().allow, list);
     let external = |agent: &&RenderedAgent| {
         let declared = cx.resource.spec.agents().iter().find(|it| it.name == agent.name);
         declared.is_some_and(|it| it.external.is_some())

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::agent_state::AgentPlacement;
 use super::approver::Approver;
+use super::budget::Budget;
 #[cfg(feature = "kubernetes")]
 use super::common::list_map;
 use super::common::{ConfigMapRef, EnvVar, PodTemplate, Resources, SecretKeyRef, SecretRef, ServiceAccount};
@@ -98,6 +99,9 @@ pub struct Agent {
     /// The agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelOverride>,
+    /// What one run of the agent may use, instead of `budgets.agent`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// The number of pods while the agent is remote. The default is 1. A supervisor pod sends its tasks to one of them while
     /// that one is available.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -13,6 +13,7 @@
 pub mod agent;
 pub mod agent_state;
 pub mod approver;
+pub mod budget;
 pub mod common;
 pub(crate) mod derive;
 pub mod mcp;
@@ -31,6 +32,7 @@ use serde::{Deserialize, Serialize};
 use agent::Agent;
 use agent_state::AgentPlacement;
 use approver::Approver;
+use budget::Budgets;
 #[cfg(feature = "kubernetes")]
 use common::list_map;
 use common::{EnvVar, PodTemplate, Resources, ServiceAccount};
@@ -97,13 +99,15 @@ pub struct CaipeSupervisorSpec {
     /// The self-service workflows, whose tasks run in order without the model choosing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workflows: Option<Workflows>,
-    /// The knowledge base. Not supported by this version: the API server refuses it.
+    /// The knowledge base: an MCP server with the tools `search` and `fetch_document`. If absent, `ENABLE_RAG` decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub rag: Option<Rag>,
     /// Enables the supervisor's tools that call other A2A agents.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
+    /// What runs may use: calls, tokens, money and time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budgets: Option<Budgets>,
     /// The limits of a run.
     #[serde(default)]
     pub limits: Limits,

@@ -4,15 +4,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
+use super::budget::Guards;
 use super::common::{SecretKeyRef, SecretRef, TextSource};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
+/// The tools of the knowledge base.
+const KNOWLEDGE_TOOLS: [&str; 5] =
+    ["search", "fetch_document", "list_datasources", "list_datasources_and_entity_types", "fetch_url"];
+
 /// The knowledge base.
-#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rag {
-    /// The RAG server's base URL.
+    /// The base URL of the RAG server, or the URL of its MCP endpoint, which ends in `/mcp`.
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
@@ -32,6 +37,11 @@ pub struct Rag {
     #[serde(default = "number::<3>")]
     #[schemars(range(min = 1, max = 100))]
     pub max_search_results: u32,
+    /// The tools whose results are documents: they are cut to `maxOutputChars`, are not shown to clients, and are the sources of
+    /// the answer.
+    #[serde(default = "knowledge_tools")]
+    #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 64)))]
+    pub tool_names: Vec<String>,
 }
 
 /// Tools that call other A2A agents: the external ones of `agents` by name, and those that `allow` permits by URL.
@@ -87,6 +97,9 @@ pub struct Limits {
     #[serde(default = "number::<60>")]
     #[schemars(range(min = 1, max = 3600))]
     pub mcp_start_timeout_seconds: u32,
+    /// When a run that makes no progress is stopped.
+    #[serde(default)]
+    pub guards: Guards,
 }
 
 /// The store of conversations. The default is `SQLite`.
@@ -241,6 +254,23 @@ pub struct Prompts {
     /// Whether text streams token by token, or is sent once it is complete.
     #[serde(default = "yes")]
     pub streaming: bool,
+    /// Sections of the supervisor's prompt that replace those of the same title, or are added.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub sections: Vec<PromptSection>,
+}
+
+/// A section of a prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct PromptSection {
+    /// The heading, for example `Changes and risk`. `caipe-supervisor prompt` prints those of the built-in prompt.
+    #[schemars(length(min = 1, max = 64))]
+    pub title: String,
+    /// The text below the heading. An empty text removes the section.
+    #[serde(default)]
+    #[schemars(length(max = 16384))]
+    pub text: String,
 }
 
 /// How the model marks its final answer.
@@ -338,12 +368,30 @@ const fn number<const N: u32>() -> u32 {
     N
 }
 
+fn knowledge_tools() -> Vec<String> {
+    KNOWLEDGE_TOOLS.map(str::to_owned).into()
+}
+
 const fn yes() -> bool {
     true
 }
 
 const fn port() -> u16 {
     8000
+}
+
+impl Rag {
+    /// The RAG server at this URL with the default limits.
+    pub fn at(url: &str) -> Self {
+        Self {
+            url: url.to_owned(),
+            search_max_calls: 5,
+            fetch_document_max_calls: 10,
+            max_output_chars: 10_000,
+            max_search_results: 3,
+            tool_names: knowledge_tools(),
+        }
+    }
 }
 
 impl Default for Limits {
@@ -357,6 +405,7 @@ impl Default for Limits {
             tool_timeout_seconds: 120,
             agent_timeout_seconds: 120,
             mcp_start_timeout_seconds: 60,
+            guards: Guards::default(),
         }
     }
 }
@@ -378,7 +427,12 @@ impl Default for Connectivity {
 
 impl Default for Prompts {
     fn default() -> Self {
-        Self { system_prompt: None, answer_mode: AnswerMode::default(), streaming: true }
+        Self {
+            system_prompt: None,
+            answer_mode: AnswerMode::default(),
+            streaming: true,
+            sections: Vec::new(),
+        }
     }
 }
 

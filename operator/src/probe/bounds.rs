@@ -18,6 +18,8 @@ pub(super) fn bounded(mut report: Report) -> Report {
     report.draining.truncate(AGENTS);
     report.waiting.truncate(REASONS);
     report.warnings.truncate(REASONS);
+    // Counts change with each run, and the operator shows none of them.
+    report.limits_reached.clear();
     report.hash = cut(&report.hash, NAME);
     shorten(&mut report.refused, TEXT);
     for reason in &mut report.waiting {

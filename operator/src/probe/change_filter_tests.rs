@@ -29,6 +29,7 @@ fn result() -> ProbeResult {
         running_epoch: 3,
         waiting: Vec::new(),
         warnings: Vec::new(),
+        limits_reached: std::collections::BTreeMap::new(),
         hash: "abc".into(),
         refused: None,
         agents: vec![agent()],

@@ -63,6 +63,7 @@ impl PodClient for Arc<Pods> {
             running_epoch: 1,
             waiting: Vec::new(),
             warnings: Vec::new(),
+            limits_reached: std::collections::BTreeMap::new(),
             hash: String::new(),
             refused: None,
             agents: Vec::new(),

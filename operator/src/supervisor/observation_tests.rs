@@ -15,6 +15,7 @@ fn idle(epoch: u64) -> ProbeResult {
         running_epoch: epoch,
         waiting: Vec::new(),
         warnings: Vec::new(),
+        limits_reached: std::collections::BTreeMap::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

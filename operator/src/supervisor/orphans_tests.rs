@@ -31,6 +31,7 @@ fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {
         running_epoch,
         waiting: Vec::new(),
         warnings: Vec::new(),
+        limits_reached: std::collections::BTreeMap::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

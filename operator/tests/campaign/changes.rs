@@ -100,7 +100,7 @@ fn bad() -> impl Strategy<Value = Change> {
         ("limits", json!({ "recursion": 0 })),
         ("image", json!("")),
         ("store", json!({ "redis": { "secretRef": { "name": "r" } } })),
-        ("rag", json!({ "url": "http://rag:9446" })),
+        ("rag", json!({ "url": "rag:9446" })),
         ("distributedAgents", json!(["nobody"])),
         ("distributedMode", json!(true)),
         ("model", json!({ "provider": "openai" })),

@@ -107,6 +107,7 @@ impl Pods {
             running_epoch: spec.epoch,
             waiting: Vec::new(),
             warnings: Vec::new(),
+            limits_reached: std::collections::BTreeMap::new(),
             hash: spec.hash.clone(),
             refused: None,
             agents: agents.collect(),

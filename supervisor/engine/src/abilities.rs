@@ -1,10 +1,11 @@
 //! What an agent may do in a run, and the limits of the run.
 
-use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, LazyLock};
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::{Budget, ToolTraits};
 use crate::names::AgentName;
 use crate::workflow::Workflow;
 
@@ -13,6 +14,12 @@ use crate::workflow::Workflow;
 pub struct Abilities {
     /// The tools that the edge can run.
     pub tools: BTreeSet<String>,
+    /// What is known of them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub traits: BTreeMap<String, ToolTraits>,
+    /// What a run may use.
+    #[serde(default, skip_serializing_if = "Budget::is_unlimited")]
+    pub budget: Budget,
     /// The agents that the agent may delegate to.
     pub agents: BTreeSet<AgentName>,
     /// Tools that a person must approve first, as in [`ApprovalPattern`](crate::ApprovalPattern).
@@ -28,6 +35,14 @@ pub struct Abilities {
     #[serde(skip)]
     pub workflows: Arc<Vec<Workflow>>,
     pub limits: Limits,
+}
+
+impl Abilities {
+    /// What is known of a tool.
+    pub(crate) fn traits_of(&self, tool: &str) -> &ToolTraits {
+        static UNKNOWN: LazyLock<ToolTraits> = LazyLock::new(ToolTraits::default);
+        self.traits.get(tool).unwrap_or(&UNKNOWN)
+    }
 }
 
 /// How a model marks its final answer.
@@ -49,8 +64,8 @@ pub enum AnswerMode {
 pub struct Limits {
     /// Most steps; a model turn is one, a round of tools is one (`LANGGRAPH_RECURSION_LIMIT`).
     pub steps: u32,
-    /// Most consecutive model turns with neither text nor a call.
-    pub empty_turns: u32,
+    /// When a run that makes no progress is stopped.
+    pub guards: GuardLimits,
     /// Tokens of the model's context, of which the conversation may fill a part (`MAX_CONTEXT_TOKENS`).
     pub context_tokens: u64,
     /// Newest messages that trimming never touches (`MIN_MESSAGES_TO_KEEP`).
@@ -61,11 +76,33 @@ pub struct Limits {
     pub files: usize,
 }
 
+/// When a run that makes no progress is reminded; a little later it is limited, then stopped. 0 switches a guard off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GuardLimits {
+    /// Equal calls with equal results.
+    pub repeated_calls: u32,
+    /// Equal errors of one tool, without a success between them.
+    pub repeated_errors: u32,
+    /// Times that two calls alternate.
+    pub ping_pong: u32,
+    /// Model turns in a row with neither text nor a call.
+    pub empty_turns: u32,
+    /// Rounds of calls in which no step of an unfinished plan changes.
+    pub plan_rounds: u32,
+}
+
+impl Default for GuardLimits {
+    fn default() -> Self {
+        Self { repeated_calls: 3, repeated_errors: 3, ping_pong: 3, empty_turns: 3, plan_rounds: 12 }
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {
             steps: 500,
-            empty_turns: 3,
+            guards: GuardLimits::default(),
             context_tokens: 100_000,
             keep_messages: 4,
             tool_output_chars: 50_000,

@@ -8,6 +8,9 @@ use sha2::{Digest as _, Sha256};
 /// The characters of an id and of a digest.
 const ID_CHARS: usize = 32;
 
+/// The characters of a short digest.
+const SHORT_CHARS: usize = 16;
+
 /// The characters of a code, hexadecimal digits.
 pub const CODE_CHARS: usize = 4;
 
@@ -22,6 +25,13 @@ pub(crate) fn code(id: &str) -> String {
     hash(id).chars().take(CODE_CHARS).collect()
 }
 
+/// A short digest of a text, for the guards.
+pub(crate) fn short(text: &str) -> String {
+    let mut hash = hash(text);
+    hash.truncate(SHORT_CHARS);
+    hash
+}
+
 fn hash(text: &str) -> String {
     let mut out = String::with_capacity(ID_CHARS);
     for byte in Sha256::digest(text).iter().take(ID_CHARS / 2) {
@@ -32,7 +42,7 @@ fn hash(text: &str) -> String {
 
 /// The value as JSON whose objects have their members in the order of the names: equal values have one text. RFC 8785 does not
 /// serve, because it writes integers as floating-point numbers, so that two large ids could have one text.
-fn canonical(value: &Value) -> String {
+pub(crate) fn canonical(value: &Value) -> String {
     let mut sorted = value.clone();
     sorted.sort_all_objects();
     sorted.to_string()

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::budget::LimitKind;
 use crate::form::Form;
 use crate::names::{AgentName, CallId};
 use crate::plan_step::{PlanCause, PlanStep};
@@ -86,6 +87,12 @@ pub enum EventKind {
         /// The end that the text reports, if it reports one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         end: Option<CallEnd>,
+    },
+    /// A budget or a guard restricted the run.
+    Limited {
+        limit: LimitKind,
+        /// One line for people.
+        text: String,
     },
     /// A step of the model's own to-do list began.
     TodoStarted {

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::abilities::Abilities;
+use crate::budget::Spent;
 use crate::event::RunEvent;
 use crate::form::{Answered, BoundDecision, Form};
 use crate::names::{AgentName, CallId};
@@ -70,6 +71,10 @@ pub enum Input {
     Recovered,
     /// The run reached its deadline.
     Deadline,
+    /// Little time is left before the deadline.
+    TimeLeft {
+        seconds: u64,
+    },
 }
 
 /// A piece of a model turn.
@@ -137,6 +142,10 @@ pub enum DelegateUpdate {
         /// The position in a remote agent's task after this event, so that a recovered run does not emit the event again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<RemotePlace>,
+    },
+    /// What an in-process agent has used, once at its end and if the run that delegates is limited.
+    Spent {
+        spent: Spent,
     },
     /// The agent asks a person.
     Asks {

@@ -2,6 +2,7 @@
 
 mod abilities;
 mod approved;
+mod budget;
 mod conversation;
 mod decide;
 mod digest;
@@ -9,16 +10,19 @@ mod effects;
 mod event;
 mod form;
 mod io;
+mod loops;
 mod names;
 mod plan;
 mod plan_step;
+mod source;
 mod state;
 mod text;
 mod tools;
 mod workflow;
 
-pub use abilities::{Abilities, AnswerMode, Limits};
+pub use abilities::{Abilities, AnswerMode, GuardLimits, Limits};
 pub use approved::{ApprovedCall, DeclaredCall};
+pub use budget::{Budget, LimitKind, Price, Spent, ToolTraits};
 pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
@@ -30,14 +34,16 @@ pub use io::{
     DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint,
     ToolOutput,
 };
+pub use loops::Loops;
 pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};
 pub use plan_step::{PlanCause, PlanStep, StepStatus};
+pub use source::Source;
 pub use state::{
     AgentAnswer, AlwaysAllowed, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace,
     RunState,
 };
 pub use text::AnswerText;
 pub use tools::glob::name_matches;
-pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools};
+pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools, is_builtin};
 pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};

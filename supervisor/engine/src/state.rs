@@ -9,9 +9,12 @@ use serde_json::{Map, Value};
 
 use crate::abilities::Abilities;
 use crate::approved::ApprovedCall;
+use crate::budget::{Budget, Spent};
 use crate::form::{Answered, Form};
+use crate::loops::Loops;
 use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
+use crate::source::Source;
 use crate::text::AnswerText;
 use crate::workflow::Workflow;
 
@@ -37,6 +40,9 @@ pub struct RunState {
     /// The answers of the delegations of this run, in the order of their ends.
     #[serde(default)]
     pub answers: Vec<AgentAnswer>,
+    /// The documents that the tools of this run have found and read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<Source>,
     pub counters: Counters,
     pub guards: Guards,
     /// Distinguishes the interactions of this conversation from those of all others.
@@ -69,6 +75,7 @@ impl RunState {
             calls: Vec::new(),
             text: AnswerText::default(),
             answers: Vec::new(),
+            sources: Vec::new(),
             counters: Counters::default(),
             guards: Guards::default(),
             scope: String::new(),
@@ -92,6 +99,11 @@ impl RunState {
         };
         let found = self.approved.iter().position(is_it);
         found.map(|at| self.approved.remove(at)).is_some()
+    }
+
+    /// What is left for the runs that this one delegates to, if this one is limited.
+    pub fn remaining_budget(&self) -> Option<Budget> {
+        self.abilities.budget.after(&self.counters.spent)
     }
 
     /// Gives ids to the waiting questions that have none, because an earlier version stored them.
@@ -325,8 +337,16 @@ pub struct Counters {
     pub empty_turns: u32,
     /// Calls so far, by tool.
     pub calls: BTreeMap<String, u32>,
+    /// What the guards remember.
+    #[serde(skip_serializing_if = "Loops::is_default")]
+    pub loops: Loops,
+    /// Calls so far that count against a budget of tools, by its key.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub budgets: BTreeMap<String, u32>,
     /// Tokens so far.
     pub usage: Usage,
+    /// What the run has used of its budget, with the work of nested runs.
+    pub spent: Spent,
 }
 
 /// The measures that a run takes at most once.
@@ -342,6 +362,18 @@ pub struct Guards {
     pub last_turn: bool,
     /// The model was asked again after an empty answer.
     pub empty_answer: bool,
+    /// The model read how much of the budget is left.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub warned: bool,
+    /// A note that the model reads with the next results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+    /// Why the run was stopped before its end, for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped: Option<String>,
+    /// The model read that the budgets of all tools of a turn are used up.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub used_up: bool,
 }
 
 /// How far a remote agent's task was followed.

@@ -7,6 +7,7 @@ mod preamble;
 mod prompt;
 mod self_service;
 mod tool_policy;
+mod tool_rules;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,7 +19,8 @@ use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, ApprovedCall, Limits, Resume, RunState, USER_INPUT_AGENT, builtin_tools,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, USER_INPUT_AGENT,
+    builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
@@ -32,9 +34,11 @@ pub use changes::Changes;
 pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
 pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
+pub use prompt::whole_prompt;
 use prompt::{supervisor_prompt, worker_prompt};
 pub use self_service::SelfService;
 pub use tool_policy::ToolPolicy;
+pub use tool_rules::ToolRule;
 
 /// How long a task waits for the agent's tool servers to start.
 const SETTLE_DEADLINE: Duration = Duration::from_secs(15);
@@ -65,6 +69,12 @@ pub struct Agent {
     pub allow_always: Vec<String>,
     /// What it may do by itself.
     pub tool_policy: ToolPolicy,
+    /// The budgets and sizes of its tools.
+    pub tool_rules: Vec<ToolRule>,
+    /// What one of its runs may use, apart from the budgets of its tools.
+    pub budget: Budget,
+    /// How long one of its runs may take, if it is limited.
+    pub time_limit: Option<Duration>,
     /// The prompt and the tools of its model's last turn.
     pub preambles: PreambleCache,
 }
@@ -132,16 +142,23 @@ impl fmt::Debug for Agent {
 }
 
 impl Agent {
-    /// What it may do now in a run, which may demand approval of further tools.
+    /// What it may do now in a run, which may demand approval of further tools, and limit what is used.
     pub fn abilities(&self, run: &RunInfo) -> Abilities {
         let view = self.toolbox.view();
         let permitted = self.tool_policy.permitted(&view);
         let mut require_approval =
             approvals::resolved(self.require_approval.iter().chain(&*run.require_approval), &view);
         require_approval.extend(permitted.asks);
+        let (traits, tools) = tool_rules::apply(&self.tool_rules, &view);
+        let mut budget = Budget { tools, ..self.budget.clone() };
+        if let Some(remaining) = &run.remaining {
+            budget.restrict(remaining);
+        }
         Abilities {
             // A name in here replaces a built-in tool.
             tools: permitted.offered.into_iter().chain(self.a2a_tools()).collect(),
+            traits,
+            budget,
             agents: self.listing().keys().filter(|agent| self.delegates_to(agent, run)).cloned().collect(),
             require_approval,
             allow_always: approvals::always(&self.allow_always, &view),

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::prompt::AgentLine;
+use caipe_crds::prompt::{AgentLine, agent_lines};
 
+use super::tool_policy::ToolPolicy;
 use crate::mcp::{ServerPhase, ServerStatus};
 
 /// The supervisor's prompt, with the agents that it can ask right now.
@@ -39,6 +40,19 @@ pub(super) fn worker_prompt(
     }
     push_tool_faults(&mut prompt, servers);
     prompt
+}
+
+/// The prompt of `supervisor` or of an agent that this program runs, while all its tool servers are available.
+pub fn whole_prompt(spec: &RenderedSpec, name: &str) -> Option<String> {
+    match spec.agent(name) {
+        Some(agent) if agent.is_foreign() => None,
+        Some(agent) => {
+            let policy = ToolPolicy::from(agent).explained();
+            let policy = if agent.mcp.is_empty() { String::new() } else { format!("\n\n{policy}") };
+            Some(headed(&agent.name, agent.system_prompt.trim_end()) + &policy)
+        }
+        None => (name == "supervisor").then(|| supervisor_prompt(spec, &agent_lines(spec), &[])),
+    }
 }
 
 /// The prompt after a line that names the agent, by which scripted models distinguish agents.

@@ -29,6 +29,9 @@ pub(crate) fn worker() -> Agent {
         require_approval: vec!["delete_*".to_owned()],
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     }
 }

@@ -1,12 +1,15 @@
 //! Builds agents and backends from their specs.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_a2a::client::CardCache;
-use caipe_crds::rendered;
-use caipe_engine::{AgentName, Limits, USER_INPUT_AGENT};
+use caipe_crds::RenderedSpec;
+use caipe_crds::rendered::{self, ModelPrice};
+use caipe_crds::resource::budget::Guards;
+use caipe_engine::{AgentName, Budget, GuardLimits, Limits, Price, USER_INPUT_AGENT};
 use caipe_model::ChatModel;
 use futures::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};
@@ -15,13 +18,15 @@ use tokio_util::sync::CancellationToken;
 use super::health::ProbeSettings;
 use super::in_process::InProcessBackend;
 use super::instance_spec::{InstanceSpec, PlacementSettings};
-use super::mcp_servers::{server_specs, with_tools_key};
+use super::mcp_servers::{knowledge_base, server_specs, with_tools_key};
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
-use crate::agent::{Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, WorkerDelegates};
+use crate::agent::{
+    Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, ToolRule, WorkerDelegates,
+};
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
-use crate::mcp::Toolbox;
+use crate::mcp::{ServerSpec, Toolbox};
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
 use crate::tools::A2aTools;
@@ -81,7 +86,7 @@ impl InstanceBuilder<'_> {
         let delegates = self.factory.delegates.clone();
         let spec = &self.settings.spec;
         let self_service = SelfService {
-            user_input: Some(Arc::new(InProcessBackend(self.user_input(toolbox.clone()).into()))),
+            user_input: Some(Arc::new(InProcessBackend(self.user_input().into()))),
             ..SelfService::new(spec, &self.settings.env)
         };
         for fault in &self_service.faults {
@@ -101,12 +106,15 @@ impl InstanceBuilder<'_> {
             require_approval: Vec::new(),
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
+            tool_rules: supervisor_rules(spec),
+            budget: run_budget(Some(&spec.budgets.run), spec),
+            time_limit: spec.budgets.run.time_ms.map(Duration::from_millis),
             preambles: PreambleCache::default(),
         }
     }
 
     /// The agent for the steps of workflows that ask the user. It has no tools but the built-in ones.
-    fn user_input(&self, toolbox: Arc<Toolbox>) -> Agent {
+    fn user_input(&self) -> Agent {
         Agent {
             name: AgentName::new(USER_INPUT_AGENT),
             title: "User input".to_owned(),
@@ -114,13 +122,16 @@ impl InstanceBuilder<'_> {
             prompt: USER_INPUT_PROMPT.to_owned(),
             role: Role::worker(),
             model: self.shared_model.clone(),
-            toolbox,
+            toolbox: self.start("user-input", Vec::new(), &self.settings.env),
             a2a: None,
             streaming: self.settings.spec.streaming,
             limits: limits(&self.settings.spec.limits),
             require_approval: Vec::new(),
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
+            tool_rules: Vec::new(),
+            budget: Budget::default(),
+            time_limit: None,
             preambles: PreambleCache::default(),
         }
     }
@@ -142,9 +153,19 @@ impl InstanceBuilder<'_> {
     pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
         let agent = &spec.agent;
         let env = with_tools_key(with_secrets(&self.settings.env, agent.secrets_dir.as_deref()), &agent.name);
-        let specs = server_specs(&self.settings.spec, agent);
-        let span = tracing::info_span!("agent", name = agent.name);
-        span.in_scope(|| Toolbox::start(specs, &env, self.factory.shutdown.child_token())).into()
+        self.start(&agent.name, server_specs(&self.settings.spec, agent), &env)
+    }
+
+    /// The supervisor's own tool servers, which start at once.
+    pub(super) fn supervisor_toolbox(&self) -> Arc<Toolbox> {
+        let Settings { spec, env, .. } = self.settings;
+        let servers = spec.rag.iter().map(|rag| knowledge_base(&spec.limits, rag)).collect();
+        self.start(SUPERVISOR, servers, env)
+    }
+
+    fn start(&self, agent: &str, servers: Vec<ServerSpec>, env: &BTreeMap<String, String>) -> Arc<Toolbox> {
+        let span = tracing::info_span!("agent", name = agent);
+        span.in_scope(|| Toolbox::start(servers, env, self.factory.shutdown.child_token())).into()
     }
 
     /// An in-process agent.
@@ -168,6 +189,9 @@ impl InstanceBuilder<'_> {
             require_approval: agent.require_approval.clone(),
             allow_always: agent.allow_always.clone(),
             tool_policy: agent.into(),
+            tool_rules: ToolRule::of_budgets(&general.budgets.tools),
+            budget: run_budget(agent.budget.as_ref(), general),
+            time_limit: agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis),
             preambles: PreambleCache::default(),
         }
     }
@@ -278,8 +302,30 @@ impl AgentBackend for OnDemandBackend {
     }
 }
 
+/// The rules for the supervisor's own tools.
+fn supervisor_rules(spec: &RenderedSpec) -> Vec<ToolRule> {
+    let mut rules = spec.rag.as_ref().map(ToolRule::of_knowledge).unwrap_or_default();
+    rules.extend(ToolRule::of_budgets(&spec.budgets.tools));
+    rules
+}
+
+/// What one run may use as a whole.
+fn run_budget(own: Option<&rendered::Budget>, spec: &RenderedSpec) -> Budget {
+    let Some(own) = own else { return Budget::default() };
+    let price = |price: &ModelPrice| {
+        let ModelPrice { model, input, cached, output } = price.clone();
+        (model, Price { input, cached, output })
+    };
+    // They are part of each stored run.
+    let prices = own.cost.into_iter().flat_map(|_| spec.budgets.prices.iter().map(price)).collect();
+    let (calls, tokens) = (own.calls.map(Into::into), own.tokens.map(Into::into));
+    Budget { calls, tokens, cost: own.cost, prices, ..Budget::default() }
+}
+
 fn limits(limits: &rendered::Limits) -> Limits {
+    let Guards { repeated_calls, repeated_errors, ping_pong, empty_turns, plan_rounds } = limits.guards;
     Limits {
+        guards: GuardLimits { repeated_calls, repeated_errors, ping_pong, empty_turns, plan_rounds },
         steps: limits.recursion,
         context_tokens: limits.max_context_tokens.into(),
         keep_messages: limits.min_messages_to_keep as usize,

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
+use crate::binding::limit_notice;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, MOVED, RunInfo, one_form};
 use crate::remote;
 use crate::run::{Batch, Driver, Sink, SinkError};
@@ -36,8 +37,9 @@ impl AgentBackend for InProcessBackend {
             FirstInput::Asks(form) => DelegationEnd::Asks(form),
             FirstInput::StartedElsewhere => DelegationEnd::failed(MOVED),
             FirstInput::Run(state, first) => {
-                let sink = ParentSink::new(agent.name.as_str(), run.agents_words, events);
-                match Driver::new(agent.clone(), run, *state, sink, cancel, None).run(first).await {
+                let sink = ParentSink::new(agent.name.as_str(), &run, events);
+                match Driver::new(agent.clone(), run, *state, sink, cancel, agent.time_limit).run(first).await
+                {
                     Ok((_, sink)) => sink.end(),
                     Err((SinkError(reason), _)) => DelegationEnd::failed(reason),
                 }
@@ -103,14 +105,18 @@ struct ParentSink {
     agent: String,
     /// Whether the agent's text is sent too.
     agents_words: bool,
+    /// Whether the delegating run is limited, so that it counts what this one uses.
+    is_limited: bool,
     sender: mpsc::Sender<DelegationEvent>,
     questions: Vec<Form>,
     outcome: Option<Outcome>,
 }
 
 impl ParentSink {
-    fn new(agent: &str, agents_words: bool, sender: mpsc::Sender<DelegationEvent>) -> Self {
-        Self { agent: agent.to_owned(), agents_words, sender, questions: Vec::new(), outcome: None }
+    fn new(agent: &str, run: &RunInfo, sender: mpsc::Sender<DelegationEvent>) -> Self {
+        let (agents_words, is_limited) = (run.agents_words, run.remaining.is_some());
+        let (agent, questions, outcome) = (agent.to_owned(), Vec::new(), None);
+        Self { agent, agents_words, is_limited, sender, questions, outcome }
     }
 
     fn end(self) -> DelegationEnd {
@@ -136,6 +142,10 @@ impl ParentSink {
             | EventKind::ToolFinished { .. }
             | EventKind::DelegationStarted { .. }
             | EventKind::DelegationFinished { .. } => return Some(event),
+            // As a remote agent reports it.
+            EventKind::Limited { text, .. } => {
+                return Some(RunEvent::own(EventKind::Noticed { text: limit_notice(&text), end: None }));
+            }
             EventKind::TurnStarted | EventKind::Text { .. } | EventKind::TextReset if self.agents_words => {
                 return Some(event);
             }
@@ -167,6 +177,10 @@ impl Sink for ParentSink {
         // A run that has ended is not resumed; only its outcome counts.
         if batch.changes_state && state.phase != Phase::Idle {
             return self.checkpoint(state, events).await;
+        }
+        if state.phase == Phase::Idle && self.is_limited {
+            let update = DelegateUpdate::Spent { spent: state.counters.spent };
+            self.sender.send(update.into()).await.map_err(|_| parent_ended())?;
         }
         for event in events {
             let update = DelegateUpdate::Event { event, place: None };

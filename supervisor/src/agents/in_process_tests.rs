@@ -16,7 +16,7 @@ use crate::run::{Batch, Sink};
 
 fn parent_sink() -> (ParentSink, mpsc::Receiver<DelegationEvent>) {
     let (sender, receiver) = mpsc::channel(64);
-    (ParentSink::new("helper", false, sender), receiver)
+    (ParentSink::new("helper", &RunInfo::default(), sender), receiver)
 }
 
 fn approval(tool: &str, arguments: &Value) -> Form {
@@ -91,7 +91,7 @@ fn calls_are_passed_on_and_text_is_not() {
 #[test]
 fn text_is_passed_on_where_the_client_wants_it() {
     let (sender, _receiver) = mpsc::channel(64);
-    let mut sink = ParentSink::new("helper", true, sender);
+    let mut sink = ParentSink::new("helper", &RunInfo { agents_words: true, ..RunInfo::default() }, sender);
     let text = RunEvent::own(EventKind::Text { text: "hm".to_owned(), role: TextRole::Plain });
     assert_eq!(sink.forward(text.clone()), Some(text));
     assert!(sink.forward(RunEvent::own(EventKind::TextReset)).is_some());

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::rendered::{Limits, ModelChoice, Placement, RenderedAgent};
+use caipe_crds::rendered::{Budget, Budgets, Limits, ModelChoice, Placement, RenderedAgent};
 use caipe_crds::resource::agent_state::AgentPlacement;
 use caipe_engine::AgentName;
 
@@ -22,6 +22,8 @@ pub(super) struct InstanceSpec {
 pub(super) enum PlacementSettings {
     InProcess {
         limits: Limits,
+        /// Those of tools, and prices.
+        budgets: Budgets,
         streaming: bool,
         /// The models that it uses where it has none of its own, or its own fails.
         models: Vec<ModelChoice>,
@@ -38,6 +40,7 @@ impl InstanceSpec {
         let settings = match agent.placement {
             Placement::InProcess {} => PlacementSettings::InProcess {
                 limits: spec.limits.clone(),
+                budgets: Budgets { run: Budget::default(), ..spec.budgets.clone() },
                 streaming: spec.streaming,
                 models: spec.models.clone(),
                 scripts: scripts.clone(),

@@ -283,6 +283,7 @@ impl AgentInstances {
             refused,
             waiting,
             warnings: Vec::new(),
+            limits_reached: std::collections::BTreeMap::new(),
             agents: spec.agents.iter().filter_map(|agent| of(&agent.name)).collect(),
             draining: self.draining.iter().map(AgentInstance::report_draining).collect(),
         }

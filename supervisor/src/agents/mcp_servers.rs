@@ -3,12 +3,15 @@
 use std::time::Duration;
 
 use caipe_crds::names::{AGENT_KEY, TOOLS_KEY};
-use caipe_crds::rendered::{Limits, McpServer, McpTransport, Placement, RenderedAgent};
+use caipe_crds::rendered::{Limits, McpServer, McpTransport, Placement, Rag, RenderedAgent};
 use caipe_crds::{RenderedSpec, agent_key};
 
 use crate::config::{Environment, Settings};
 use crate::mcp::{ServerSpec, Transport};
 use crate::secrets::with_secrets;
+
+/// How long an attempt to reach the knowledge base may take. Requests that arrive meanwhile wait for it.
+const KNOWLEDGE_BASE_START: Duration = Duration::from_secs(5);
 
 /// The variables that tool servers need and that are not set: a line each, with agent and server.
 pub fn missing_variables(settings: &Settings) -> Vec<String> {
@@ -38,6 +41,16 @@ pub(super) fn with_tools_key(env: Environment, agent: &str) -> Environment {
 /// The declarations of the tool servers of an agent.
 pub fn server_specs(spec: &RenderedSpec, agent: &RenderedAgent) -> Vec<ServerSpec> {
     agent.mcp.iter().map(|server| server_spec(&spec.limits, agent, server)).collect()
+}
+
+/// The declaration of the knowledge base. It may start later than the supervisor, and is tried again until it responds.
+pub(super) fn knowledge_base(limits: &Limits, rag: &Rag) -> ServerSpec {
+    ServerSpec {
+        reads: vec!["*".to_owned()],
+        start_deadline: KNOWLEDGE_BASE_START,
+        call_timeout: Duration::from_millis(limits.tool_timeout_ms),
+        ..ServerSpec::new("knowledge base", Transport::http(&*rag.url))
+    }
 }
 
 fn server_spec(limits: &Limits, agent: &RenderedAgent, server: &McpServer) -> ServerSpec {

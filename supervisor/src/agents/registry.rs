@@ -17,7 +17,6 @@ use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::UnavailableModel;
 use crate::agent::{Agent, CurrentSupervisor, PreviousPlacement};
 use crate::config::Settings;
-use crate::mcp::Toolbox;
 
 /// The interval at which an instance that is not ready is checked without a change of its phase.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -29,8 +28,6 @@ const DRAIN_DEADLINE: Duration = Duration::from_hours(1);
 #[derive(Debug)]
 pub struct AgentRegistry {
     factory: Arc<InstanceFactory>,
-    /// The supervisor's own tools.
-    toolbox: Arc<Toolbox>,
     supervisor: watch::Sender<Arc<Agent>>,
     instances: Mutex<AgentInstances>,
     refused: Mutex<Option<String>>,
@@ -104,15 +101,14 @@ impl AgentRegistry {
     ) -> Result<Arc<Self>, RegistryError> {
         let settings = Arc::new(settings);
         let factory = Arc::new(InstanceFactory::new(http, shutdown.clone())?);
-        let toolbox: Arc<Toolbox> = Toolbox::start(Vec::new(), &settings.env, shutdown.child_token()).into();
         let mut instances = AgentInstances::new(settings.clone());
         let build = factory.with(&settings);
         instances.apply(settings.clone(), &build, true);
-        let supervisor = build.supervisor(toolbox.clone());
+        let supervisor = build.supervisor(build.supervisor_toolbox());
         drop(build);
         let supervisor = watch::Sender::new(front(&instances, supervisor.into())?);
         let (instances, refused) = (instances.into(), Mutex::default());
-        let registry = Self { factory, toolbox, supervisor, instances, refused };
+        let registry = Self { factory, supervisor, instances, refused };
         registry.publish(&registry.instances());
         Ok(Arc::new(registry))
     }
@@ -122,7 +118,10 @@ impl AgentRegistry {
     pub fn apply(self: &Arc<Self>, settings: Settings) {
         let settings = Arc::new(settings);
         let build = self.factory.with(&settings);
-        let supervisor = build.supervisor(self.toolbox.clone());
+        // Active runs keep the servers that they began with.
+        let is_same = self.settings().spec.rag == settings.spec.rag;
+        let toolbox = if is_same { self.supervisor().toolbox.clone() } else { build.supervisor_toolbox() };
+        let supervisor = build.supervisor(toolbox);
         let mut instances = self.instances();
         let work = instances.apply(settings.clone(), &build, false);
         self.publish(&instances);
@@ -181,7 +180,7 @@ impl AgentRegistry {
 
     /// Stops all tool servers.
     pub async fn shutdown(&self) {
-        let mut toolboxes = vec![self.toolbox.clone()];
+        let mut toolboxes = vec![self.supervisor().toolbox.clone()];
         toolboxes.extend(self.instances().toolboxes().cloned());
         futures::future::join_all(toolboxes.iter().map(|toolbox| toolbox.shutdown())).await;
     }

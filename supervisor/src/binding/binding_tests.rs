@@ -429,9 +429,8 @@ fn the_reason_of_a_failure_comes_before_the_steps_that_failed() {
 #[test]
 fn results_of_the_knowledge_base_are_never_shown() {
     let call = "c1".to_owned();
-    let output = Some("the whole document".to_owned());
     let tool = "fetch_document".to_owned();
-    let wire = bind([own(EventKind::ToolFinished { call, tool, end: CallEnd::Completed, output })]);
+    let wire = bind([own(EventKind::ToolFinished { call, tool, end: CallEnd::Completed, output: None })]);
     assert_eq!(
         lines(&wire),
         [

@@ -125,6 +125,11 @@ impl Wire {
         self.notification(name, &description, wire_texts::noticed(agent, text), metadata)
     }
 
+    /// A budget or a guard restricted the run of an agent.
+    pub(super) fn limited(&mut self, agent: &str, text: &str, metadata: Metadata) -> Event {
+        self.noticed(agent, &limit_notice(text), None, metadata)
+    }
+
     /// A whole result, as an artifact of its own.
     pub(super) fn result(&mut self, name: &str, description: &str, text: &str, metadata: Metadata) -> Event {
         let (id, part) = (self.id(), Part::text(text));
@@ -159,6 +164,11 @@ impl Wire {
             metadata,
         })
     }
+}
+
+/// The notice that a budget or a guard restricted a run.
+pub(crate) fn limit_notice(text: &str) -> String {
+    format!("🔍 {text}")
 }
 
 /// A piece of an artifact.

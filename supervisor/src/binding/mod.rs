@@ -32,6 +32,8 @@ pub use request::{
     USER_EMAIL,
 };
 
+pub(crate) use event_builders::limit_notice;
+
 use event_builders::Wire;
 use sub_agent::SubAgent;
 use supervisor::Supervisor;

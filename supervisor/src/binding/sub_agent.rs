@@ -133,6 +133,7 @@ impl SubAgent {
             EventKind::Noticed { text, end } => {
                 vec![self.wire.noticed(agent, text, *end, source(agent))]
             }
+            EventKind::Limited { text, .. } => vec![self.wire.limited(agent, text, source(agent))],
             _ => Vec::new(),
         }
     }

@@ -13,10 +13,6 @@ use super::stream::{FullText, TextStream};
 use super::text_artifact::TextArtifact;
 use super::{answer, event_builders, wire_texts};
 
-/// Tools of the knowledge base: their results are not shown.
-const RAG_TOOLS: [&str; 5] =
-    ["search", "fetch_document", "list_datasources", "list_datasources_and_entity_types", "fetch_url"];
-
 /// The fold of one task's events.
 #[derive(Debug, Clone)]
 pub(super) struct Supervisor {
@@ -107,6 +103,10 @@ impl Supervisor {
                 self.delegated(call, agent.as_str(), *end, text)
             }
             EventKind::Noticed { .. } => Vec::new(),
+            EventKind::Limited { text, .. } => {
+                let metadata = self.notification_metadata("supervisor", None);
+                vec![self.wire.limited("supervisor", text, metadata)]
+            }
             EventKind::TodoStarted { content } => {
                 vec![self.notify(content, wire_texts::todo_started(content), None)]
             }
@@ -160,9 +160,8 @@ impl Supervisor {
         end: CallEnd,
         output: Option<&str>,
     ) -> Vec<Event> {
-        let rag = RAG_TOOLS.contains(&tool);
         let mut events = Vec::new();
-        if let Some(output) = output.filter(|_| !rag) {
+        if let Some(output) = output {
             let activity = Activity::tool(ActivityEvent::ToolOutput, None, tool, call);
             events.push(self.ended(tool, format!("{output}\n"), Some(activity)));
         }

@@ -52,6 +52,8 @@ pub(super) enum Command {
     Chat(Chat),
     /// Print the agent card as JSON
     Card(Card),
+    /// Print the prompt of the supervisor or of an agent, and its tokens
+    Prompt(Prompt),
     /// List the agents, where each one runs and what it needs
     Agents(Agents),
     /// Check a CaipeSupervisor file: prints every fault with its path
@@ -165,6 +167,17 @@ pub(super) struct Card {
 
     #[command(flatten)]
     pub(super) signing: Signing,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Prompt {
+    /// The agent, or `supervisor`
+    #[arg(default_value = "supervisor")]
+    pub(super) name: String,
+
+    /// A CaipeSupervisor resource; without it the core agents
+    #[arg(short, long, env = "CAIPE_FILE")]
+    pub(super) file: Option<PathBuf>,
 }
 
 #[derive(Debug, clap::Args)]

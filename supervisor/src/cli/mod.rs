@@ -11,6 +11,7 @@ mod kb;
 mod keys;
 mod mcp_bridge;
 mod mcp_endpoint;
+mod prompt;
 mod serve;
 mod server;
 mod signing;
@@ -64,6 +65,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
     match &args.command {
         Command::Check(check) => return check::run(check),
         Command::Card(card) => return card::run(card),
+        Command::Prompt(prompt) => return prompt::run(prompt),
         Command::Agents(agents) if agents.url.is_none() => return agents::run(agents),
         Command::Agent(agent) if agent.card => return agent::card(agent),
         _ => {}
@@ -78,6 +80,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
             Command::Kb(args) => kb::run(args).await,
             Command::Card(_)
+            | Command::Prompt(_)
             | Command::Check(_)
             | Command::Install(_)
             | Command::JqEval

@@ -16,6 +16,7 @@ use serde_json::{Map, Value, json};
 use super::listen;
 use crate::agent::SelfService;
 use crate::agents::AgentRegistry;
+use crate::metrics::metrics;
 use crate::run::{RunError, Runs};
 
 /// How long the store may take to respond to a health check.
@@ -56,6 +57,16 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
         }
         tools.insert(agent.name, agent.tools.into());
     }
+    let supervisor = about.registry.supervisor();
+    let view = supervisor.toolbox.view();
+    if !about.alone && !view.servers.is_empty() {
+        let own = view.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        tools.insert(supervisor.name.to_string(), own.into());
+        let own = supervisor.faults();
+        if !own.is_empty() {
+            faults.insert(supervisor.name.to_string(), own.into());
+        }
+    }
     Json(json!({ "tools": tools, "faults": faults }))
 }
 
@@ -72,6 +83,7 @@ pub(super) async fn workflows(State(about): State<About>) -> Json<Value> {
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
     report.warnings = warnings(&about);
+    report.limits_reached = metrics().limits_reached();
     if about.alone {
         let questions = counted(about.runs.pending_interactions().await, 1);
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);
@@ -96,6 +108,9 @@ fn warnings(about: &About) -> Vec<String> {
     }
     warnings.extend(listen::few_connections());
     let supervisor = about.registry.supervisor();
+    if !about.alone {
+        warnings.extend(supervisor.faults());
+    }
     let left_out = supervisor.self_service().map(|it| it.faults.as_slice()).unwrap_or_default();
     warnings.extend(left_out.iter().map(|fault| format!("a self-service workflow is left out: {fault}")));
     let usable = about.registry.status().agents.into_iter().filter(|agent| agent.phase == AgentPhase::Ready);

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use caipe_engine::is_builtin;
 use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
@@ -23,30 +24,6 @@ const TOOL_NAME_BYTES: usize = 512;
 const SCHEMA_BYTES: usize = 64 * 1024;
 /// The limit of lines about ignored tools of one server.
 const MAX_IGNORED_LINES: usize = 20;
-
-/// Names of built-in tools and of structured answers, compared without case. A server's tool of such a name is prefixed with the
-/// name of its server.
-const RESERVED: [&str; 19] = [
-    "write_todos",
-    "task",
-    "ls",
-    "read_file",
-    "write_file",
-    "edit_file",
-    "glob",
-    "grep",
-    "get_current_date",
-    "wait",
-    "jq",
-    "tool_result_to_file",
-    "ResponseFormat",
-    "PlatformEngineerResponse",
-    caipe_engine::ASK_TOOL,
-    caipe_engine::REQUEST_INPUT_TOOL,
-    "list_self_service_workflows",
-    "invoke_self_service_task",
-    "get_workflow_definition",
-];
 
 /// A snapshot of the offered tools and of the servers.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -321,7 +298,7 @@ fn unique_names<'a>(tools: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> 
     for (_, tool) in tools.clone() {
         *wanted.entry(model_name(tool)).or_default() += 1;
     }
-    wanted.retain(|name, count| *count == 1 && !is_reserved(name));
+    wanted.retain(|name, count| *count == 1 && !is_builtin(name));
     let own = wanted;
     // A unique name of a tool does not depend on the order of the list.
     let mut taken: HashSet<String> = own.keys().cloned().collect();
@@ -336,15 +313,11 @@ fn unique_names<'a>(tools: impl Iterator<Item = (&'a str, &'a str)> + Clone) -> 
     tools.map(name).collect()
 }
 
-fn is_reserved(name: &str) -> bool {
-    RESERVED.iter().any(|reserved| reserved.eq_ignore_ascii_case(name))
-}
-
 /// The name, with a number appended if it is taken.
 fn first_free(name: &str, taken: &mut HashSet<String>) -> String {
     let mut candidate = name.to_owned();
     let mut number = 2_usize;
-    while is_reserved(&candidate) || !taken.insert(candidate.clone()) {
+    while is_builtin(&candidate) || !taken.insert(candidate.clone()) {
         let suffix = format!("_{number}");
         let prefix: String = name.chars().take(NAME_CHARS - suffix.len()).collect();
         candidate = prefix + &suffix;

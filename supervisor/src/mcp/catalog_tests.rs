@@ -65,7 +65,7 @@ proptest! {
         for name in &names {
             let acceptable = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
             prop_assert!(!name.is_empty() && name.len() <= NAME_CHARS && name.chars().all(acceptable), "{}", name);
-            prop_assert!(!super::is_reserved(name));
+            prop_assert!(!super::is_builtin(name));
         }
         prop_assert_eq!(unique_names(pairs), names);
     }

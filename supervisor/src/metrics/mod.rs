@@ -4,9 +4,11 @@
 
 mod counted_model;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
+use caipe_engine::LimitKind;
 use caipe_model::{ModelErrorKind, Usage};
 use caipe_store::StoreError;
 use caipe_telemetry::metrics;
@@ -61,6 +63,7 @@ pub(crate) struct Metrics {
     model_tokens: Family<Label, Counter>,
     tool_calls: Family<Label, Counter>,
     delegations: Family<Label, Counter>,
+    limits_reached: Family<Label, Counter>,
     commits: Family<Label, Histogram, fn() -> Histogram>,
 }
 
@@ -78,6 +81,7 @@ impl Metrics {
             model_tokens: Family::default(),
             tool_calls: Family::default(),
             delegations: Family::default(),
+            limits_reached: Family::default(),
             commits: Family::new_with_constructor(|| Histogram::new(COMMIT_BUCKETS)),
         };
         metrics.register();
@@ -100,6 +104,8 @@ impl Metrics {
         registry.register("model_tokens", "Tokens that providers reported", self.model_tokens.clone());
         registry.register("tool_calls", "Calls of tools, by outcome", self.tool_calls.clone());
         registry.register("delegations", "Delegations to agents, by outcome", self.delegations.clone());
+        let help = "Restrictions of runs by budgets and guards, by limit";
+        registry.register("limits_reached", help, self.limits_reached.clone());
         let help = "Duration of the commits of runs, by outcome";
         registry.register("commit_duration_seconds", help, self.commits.clone());
     }
@@ -129,6 +135,21 @@ impl Metrics {
 
     pub(crate) fn delegation_ended(&self, end: &DelegationEnd) {
         self.delegations.get_or_create(&[("outcome", end.category())]).inc();
+    }
+
+    pub(crate) fn limit_reached(&self, limit: LimitKind) {
+        self.limits_reached.get_or_create(&[("limit", limit.category())]).inc();
+    }
+
+    /// How often each limit was reached, by its category.
+    pub(crate) fn limits_reached(&self) -> BTreeMap<String, u64> {
+        let count = |limit: LimitKind| {
+            (
+                limit.category().to_owned(),
+                self.limits_reached.get_or_create(&[("limit", limit.category())]).get(),
+            )
+        };
+        LimitKind::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Measures a commit.

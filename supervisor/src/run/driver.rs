@@ -7,7 +7,9 @@ use std::task::Poll;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, CallId, Effect, Input, Phase, ResumePoint, RunEvent, RunState, decide};
+use caipe_engine::{
+    AgentName, CallId, Effect, EventKind, Input, Phase, ResumePoint, RunEvent, RunState, decide,
+};
 use futures::poll;
 use serde::{Deserialize, Serialize};
 use tokio::sync::{mpsc, oneshot};
@@ -18,6 +20,7 @@ use tokio_util::sync::{CancellationToken, DropGuard, WaitForCancellationFutureOw
 use super::model_turn::ModelTurn;
 use crate::agent::{Agent, Changes};
 use crate::delegation::RunInfo;
+use crate::metrics::metrics;
 
 /// The most inputs that wait for the driver, so that a slow commit slows the model's stream and memory stays bounded.
 const INPUT_QUEUE: usize = 256;
@@ -89,6 +92,8 @@ pub struct Driver<S> {
     /// Whether `stop` was processed.
     stopping: bool,
     deadline: Option<Instant>,
+    /// When the model reads how much time is left, until it has.
+    warning: Option<Instant>,
     /// Fires at the deadline, or after [`FAR`] if there is none.
     alarm: Pin<Box<Sleep>>,
     changes: Changes,
@@ -139,6 +144,9 @@ impl From<Input> for QueuedInput {
     }
 }
 
+/// The part of its time, in percent, after which a run reads how much is left.
+const WARN_AT: u32 = 80;
+
 /// When a driver with this deadline wakes.
 fn moment(deadline: Option<Instant>) -> Instant {
     deadline.unwrap_or_else(|| Instant::now() + FAR)
@@ -158,10 +166,24 @@ impl<S: Sink> Driver<S> {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
         let effects = EffectRunner::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
+        let warning = time_limit.map(|limit| Instant::now() + limit * WARN_AT / 100);
         let changes = agent.changes();
         let (stopped, alarm) =
-            (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(deadline))));
-        Self { agent, state, sink, inputs, effects, stop, stopped, stopping: false, deadline, alarm, changes }
+            (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(warning.or(deadline)))));
+        Self {
+            agent,
+            state,
+            sink,
+            inputs,
+            effects,
+            stop,
+            stopped,
+            stopping: false,
+            deadline,
+            warning,
+            alarm,
+            changes,
+        }
     }
 
     /// Runs until the engine ends the run, and returns the final state and the sink. An input that starts nothing ends the
@@ -195,7 +217,14 @@ impl<S: Sink> Driver<S> {
             batch.changes_state |= input.changes_state();
             for effect in decide(&mut self.state, input) {
                 match effect {
-                    Effect::Emit(event) => batch.events.push(event),
+                    Effect::Emit(event) => {
+                        if let EventKind::Limited { limit, .. } = event.kind
+                            && event.path.is_empty()
+                        {
+                            metrics().limit_reached(limit);
+                        }
+                        batch.events.push(event);
+                    }
                     Effect::Withdraw { call, agent, from: ResumePoint::Remote { task, context, .. } } => {
                         batch.withdrawals.push(Withdrawal { call, agent, task, context });
                     }
@@ -249,7 +278,7 @@ impl<S: Sink> Driver<S> {
                 self.sink.save();
             }
             if self.alarm.is_elapsed() {
-                self.alarm.as_mut().reset(moment(self.deadline));
+                self.alarm.as_mut().reset(moment(self.warning.or(self.deadline)));
             }
         }
         while queue.len() < INPUT_QUEUE
@@ -287,6 +316,12 @@ impl<S: Sink> Driver<S> {
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());
             }
+        }
+        if let Some(deadline) = self.deadline
+            && self.warning.take_if(|warning| *warning <= Instant::now()).is_some()
+        {
+            let seconds = deadline.saturating_duration_since(Instant::now()).as_secs();
+            queue.push_front(Input::TimeLeft { seconds }.into());
         }
         if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
             self.deadline = Some(Instant::now() + LAST_ANSWER);

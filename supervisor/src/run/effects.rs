@@ -3,7 +3,7 @@
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
-use caipe_engine::{AgentName, ApprovedCall, CallId, Effect, Input, Resume, RunState, ToolOutput};
+use caipe_engine::{AgentName, CallId, Effect, Input, Resume, RunState, ToolOutput};
 use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -12,10 +12,10 @@ use tracing::Instrument;
 
 use super::driver::{EffectRunner, QueuedInput};
 use super::model_turn::ModelTurn;
-use crate::agent::{Agent, BackendLease};
+use crate::agent::BackendLease;
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, RunInfo};
 use crate::metrics::metrics;
-use crate::tools::{self, A2aTools, Caller, Progress};
+use crate::tools::{Caller, Progress, source_of};
 
 /// Events of a delegation that may wait for the driver; a slow driver slows the reading of the agent's stream.
 const EVENT_QUEUE: usize = 64;
@@ -39,7 +39,9 @@ impl EffectRunner {
                 }
                 let own = state.calls.iter().find(|own| own.id == call);
                 let approved = own.map(|own| own.approved.as_slice()).unwrap_or_default().into();
-                self.delegate((call, approved), &agent, prompt, resume);
+                let remaining = state.remaining_budget().map(Arc::new);
+                let run = RunInfo { approved, remaining, ..self.run.clone() };
+                self.delegate(call, &agent, prompt, resume, run);
             }
             Effect::Abort { calls } => self.abort(&calls),
             Effect::Finish => self.stop(),
@@ -50,12 +52,14 @@ impl EffectRunner {
 
     fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
         let cancel = self.token_for(&call);
-        let (agent, sender) = (self.agent.clone(), self.sender.clone());
+        let sender = self.sender.clone();
         let (progress, received) = mpsc::channel(PROGRESS_QUEUE);
         let caller = Caller { call: call.clone(), run: self.run.clone(), progress };
-        let span = tracing::debug_span!("tool", agent = %agent.name, tool);
+        let span = tracing::debug_span!("tool", agent = %self.agent.name, tool);
+        let source = source_of(&tool, &self.agent.toolbox, self.agent.a2a.as_ref());
+        let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
         let work = async move {
-            let running = AssertUnwindSafe(run_tool(&agent, &tool, arguments, caller, cancel)).catch_unwind();
+            let running = AssertUnwindSafe(source.call(&tool, arguments, caller, cancel)).catch_unwind();
             let (ran, ()) = tokio::join!(running, forward_progress(&call, received, &sender));
             let output = ran.unwrap_or_else(|_| broken(&tool));
             metrics().tool_ended(output.is_error);
@@ -64,13 +68,13 @@ impl EffectRunner {
         tokio::spawn(work.instrument(span));
     }
 
-    /// Delegates a task, with the calls of the agent that a person has approved.
     fn delegate(
         &mut self,
-        (call, approved): (CallId, Arc<[ApprovedCall]>),
+        call: CallId,
         agent: &AgentName,
         prompt: String,
         resume: Option<Resume>,
+        run: RunInfo,
     ) {
         let cancel = self.peers.child_token();
         self.calls.insert(call.clone(), cancel.clone());
@@ -83,7 +87,6 @@ impl EffectRunner {
             tokio::spawn(async move { sender.send(Input::Delegate { call, update }.into()).await });
             return;
         };
-        let run = RunInfo { approved, ..self.run.clone() };
         let delegation = Delegation { call, agent: agent.clone(), prompt, resume, run };
         tokio::spawn(run_delegation(lease, delegation, sender, cancel).instrument(span));
     }
@@ -162,30 +165,6 @@ async fn forward_progress(
     while let Some(Progress { agent, text }) = received.recv().await {
         let _ = sender.send(Input::ToolProgress { call: call.clone(), agent, text }.into()).await;
     }
-}
-
-async fn run_tool(
-    agent: &Arc<Agent>,
-    tool: &str,
-    arguments: Value,
-    caller: Caller,
-    cancel: CancellationToken,
-) -> ToolOutput {
-    let arguments: Map<String, Value> = match arguments {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    };
-    // A server's tool replaces a built-in one of the same name.
-    if agent.toolbox.has(tool) {
-        return agent.toolbox.call(tool, arguments, cancel).await;
-    }
-    if let Some(a2a) = agent.a2a.as_ref().filter(|_| A2aTools::tools().any(|name| name == tool)) {
-        return a2a.call(tool, &arguments, caller, cancel).await;
-    }
-    if let Some(output) = tools::call(tool, &arguments, cancel.clone()).await {
-        return output;
-    }
-    agent.toolbox.call(tool, arguments, cancel).await
 }
 
 #[cfg(test)]

@@ -9,8 +9,8 @@ use futures::StreamExt;
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use super::{Agent, EffectRunner, QueuedInput};
-use crate::agent::{PreambleCache, Role, ToolPolicy};
+use super::{EffectRunner, QueuedInput};
+use crate::agent::{Agent, PreambleCache, Role, ToolPolicy};
 use crate::delegation::RunInfo;
 use crate::mcp::Toolbox;
 
@@ -46,6 +46,9 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         require_approval: Vec::new(),
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     };
     let run = RunInfo { context: "c".into(), task: "t".into(), trace_id: "0".into(), ..RunInfo::default() };

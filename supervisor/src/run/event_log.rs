@@ -235,6 +235,7 @@ impl TaskEventLog {
             always_allowed: Arc::default(),
             approved: Arc::default(),
             parents: request.as_ref().map(parents).unwrap_or_default(),
+            remaining: None,
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
             require_approval: require_approval.into(),
         }

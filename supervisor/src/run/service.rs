@@ -387,7 +387,8 @@ impl Runs {
         };
         let span =
             tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
-        let driver = Driver::new(agent, run, state, event_log, stop, Some(self.time_limit));
+        let time_limit = agent.time_limit.map_or(self.time_limit, |own| own.min(self.time_limit));
+        let driver = Driver::new(agent, run, state, event_log, stop, Some(time_limit));
         match driver.run(input).instrument(span).await {
             Ok(_) => Ok(()),
             Err((error, mut event_log)) => event_log.fail(&error.to_string()).await,

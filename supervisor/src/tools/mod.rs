@@ -5,6 +5,7 @@ mod a2a;
 mod date;
 mod jq;
 mod jq_eval;
+mod source;
 mod wait;
 
 use caipe_engine::ToolOutput;
@@ -14,22 +15,20 @@ use tokio_util::sync::CancellationToken;
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
 pub(crate) use jq::executable;
 pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
+pub use source::{ToolSource, source_of};
 
-/// Runs a built-in tool; `None` if no tool has this name.
-///
-/// Failures are reported to the model. Cancelling ends the tool, and its child process, at once.
-pub async fn call(
+/// Runs a built-in tool. Failures are reported to the model. Cancelling ends the tool, and its child process, at once.
+pub async fn call_builtin(
     tool: &str,
     arguments: &Map<String, Value>,
     cancel: CancellationToken,
-) -> Option<ToolOutput> {
-    let outcome = match tool {
+) -> ToolOutput {
+    output(match tool {
         "get_current_date" => date::call(arguments),
         "wait" => wait::call(arguments, &cancel).await,
         "jq" => jq::call(arguments, &cancel).await,
-        _ => return None,
-    };
-    Some(output(outcome))
+        _ => Err(format!("There is no tool `{tool}`.")),
+    })
 }
 
 /// The result of a tool as its output. The model reads an error too.

@@ -41,6 +41,9 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         require_approval: require_approval.iter().map(|pattern| (*pattern).to_owned()).collect(),
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     };
     agent.settled(&CancellationToken::new()).await;

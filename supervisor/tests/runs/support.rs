@@ -124,6 +124,9 @@ impl TestSetup {
             require_approval,
             allow_always: self.allow_always.clone(),
             tool_policy: ToolPolicy::unrestricted(),
+            tool_rules: Vec::new(),
+            budget: caipe_engine::Budget::default(),
+            time_limit: None,
             preambles: PreambleCache::default(),
         })
     }

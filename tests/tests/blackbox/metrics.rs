@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::echo;
 
 /// The URL of the metrics, which the supervisor logs.
-fn metrics_url(supervisor: &Supervisor) -> Result<String> {
+pub(crate) fn metrics_url(supervisor: &Supervisor) -> Result<String> {
     let log = supervisor.log();
     let line = log.lines().find(|line| line.contains("serving metrics")).context("no metrics are served")?;
     let address = line.split("address=").nth(1).context("the log has no address")?;
@@ -16,7 +16,7 @@ fn metrics_url(supervisor: &Supervisor) -> Result<String> {
 }
 
 /// The value of a metric with its labels, or 0 while it has none.
-async fn value(url: &str, name: &str) -> Result<f64> {
+pub(crate) async fn value(url: &str, name: &str) -> Result<f64> {
     let response = reqwest::get(url).await?;
     let media_type = response.headers()["content-type"].to_str()?.to_owned();
     ensure!(media_type.starts_with("application/openmetrics-text"), "{media_type}");

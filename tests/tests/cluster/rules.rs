@@ -76,9 +76,9 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         ),
         ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 is not supported by this version"),
         (
-            "spec.rag",
-            json!({"spec": {"rag": {"url": "http://a"}}}),
-            "is not supported by this version: remove it",
+            "spec.rag.url",
+            json!({"spec": {"rag": {"url": "a:1"}}}),
+            "must be an http:// or https:// URL with a host and, if any, a port up to 65535",
         ),
         ("spec.model", json!({"spec": {"model": {"name": null}}}), "the provider needs the name of a model"),
         (

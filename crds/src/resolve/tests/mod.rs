@@ -1,6 +1,7 @@
 //! A resource and an environment, resolved.
 
 mod agents;
+mod budgets;
 mod models;
 mod servers;
 mod settings;

@@ -75,11 +75,6 @@ fn numbers_and_switches_of_the_environment_win() {
 fn variables_of_features_that_are_missing_are_refused() {
     let cases = [
         (
-            "ENABLE_RAG",
-            "true",
-            "$ENABLE_RAG: a knowledge base is not supported by this version: set it to false",
-        ),
-        (
             "LANGGRAPH_CHECKPOINT_TYPE",
             "Redis",
             "$LANGGRAPH_CHECKPOINT_TYPE: `redis` is not supported by this version: set it to sqlite or memory",
@@ -93,7 +88,7 @@ fn variables_of_features_that_are_missing_are_refused() {
     for (name, value, fault) in cases {
         assert_eq!(faults(&default_resource(), &[(name, value)]), [fault]);
     }
-    let harmless = [("ENABLE_RAG", "false"), ("RAG_SERVER_URL", "http://x:1"), ("REDIS_URL", "redis://r")];
+    let harmless = [("RAG_SERVER_URL", "http://x:1"), ("REDIS_URL", "redis://r")];
     assert_eq!(default_spec(&harmless).store, Store::Sqlite {});
 }
 
@@ -104,6 +99,43 @@ fn the_fault_of_a_variable_shows_the_start_of_its_value() {
         let expected = format!("$ENABLE_STREAMING: must be true or false, not \"{shown}\"");
         assert_eq!(faults(&default_resource(), &[("ENABLE_STREAMING", &value)]), [expected]);
     }
+}
+
+#[test]
+fn the_knowledge_base_of_the_resource_and_of_the_environment() {
+    let with = resource("rag: { url: 'http://rag:9446/', searchMaxCalls: 2 }");
+    let without = default_resource();
+    let cases = [
+        (&without, vec![("RAG_SERVER_URL", "http://x:1")], None),
+        (&without, vec![("ENABLE_RAG", "true")], Some(("http://localhost:9446/mcp", 5))),
+        (
+            &without,
+            vec![("ENABLE_RAG", "1"), ("RAG_SERVER_URL", "http://x:1/mcp")],
+            Some(("http://x:1/mcp", 5)),
+        ),
+        (&with, vec![], Some(("http://rag:9446/mcp", 2))),
+        (&with, vec![("SEARCH_MAX_CALLS", "7")], Some(("http://rag:9446/mcp", 7))),
+        (&with, vec![("RAG_SERVER_URL", "https://kb.example/x/")], Some(("https://kb.example/x/mcp", 2))),
+        (&with, vec![("ENABLE_RAG", "false")], None),
+    ];
+    for (resource, variables, expected) in cases {
+        let rag = resolve(resource, &env(&variables)).unwrap().spec.rag;
+        let found = rag.as_ref().map(|rag| (rag.url.as_str(), rag.search_max_calls));
+        assert_eq!(found, expected, "{variables:?}");
+    }
+    let variables = [
+        ("ENABLE_RAG", "true"),
+        ("FETCH_DOCUMENT_MAX_CALLS", "4"),
+        ("RAG_MAX_OUTPUT_CHARS", "500"),
+        ("RAG_MAX_SEARCH_RESULTS", "9"),
+        ("RAG_TOOL_NAMES", " search, find ,"),
+    ];
+    let rag = default_spec(&variables).rag.unwrap();
+    assert_eq!((rag.fetch_document_max_calls, rag.max_output_chars, rag.max_search_results), (4, 500, 9));
+    assert_eq!(rag.tool_names, ["search", "find"]);
+    assert_eq!(default_spec(&[("ENABLE_RAG", "true")]).rag.unwrap().tool_names.len(), 5);
+    let unreadable = [("ENABLE_RAG", "true"), ("SEARCH_MAX_CALLS", "0"), ("RAG_SERVER_URL", "rag:9446")];
+    assert_eq!(faults(&default_resource(), &unreadable).len(), 2);
 }
 
 #[test]

@@ -157,6 +157,9 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     for entry in spec.a2a.iter().flat_map(|tools| &tools.allow) {
         allowed(entry, &mut egress);
     }
+    if let Some(rag) = &spec.rag {
+        egress.url(&rag.url);
+    }
     let auth = cx.inputs.resource.spec.auth.as_ref();
     if let Some(oauth2) = auth.and_then(|auth| auth.oauth2.as_ref()) {
         egress.url(&oauth2.jwks_uri);

@@ -32,6 +32,7 @@ fn report(epoch: u64, a: AgentPhase, b: AgentPhase) -> Report {
         running_epoch: epoch,
         waiting: Vec::new(),
         warnings: Vec::new(),
+        limits_reached: std::collections::BTreeMap::new(),
         hash: format!("hash-{epoch}"),
         refused: None,
         agents: vec![agent("a", AgentPlacement::Remote, a), agent("b", AgentPlacement::InProcess, b)],

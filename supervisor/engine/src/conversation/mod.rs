@@ -30,6 +30,15 @@ pub(crate) fn last_answer_note(cause: Option<&str>) -> Arc<Message> {
     Arc::new(Message::text(Role::User, cause + LAST_ANSWER))
 }
 
+/// Appends a note for the model to the newest results of its calls. Does nothing if the model has called nothing.
+pub(crate) fn append_note(messages: &mut Messages, note: &str) {
+    let newest = messages.last_mut().filter(|message| message.role == Role::Tool);
+    if let Some(Part::ToolResult(result)) = newest.and_then(|newest| Arc::make_mut(newest).parts.last_mut()) {
+        result.content.push_str("\n\n");
+        result.content.push_str(note);
+    }
+}
+
 /// Removes the note, which would forbid tools in later turns.
 pub(crate) fn remove_last_answer_note(messages: &mut Messages) {
     messages.retain(|message| !is_last_answer_note(message));

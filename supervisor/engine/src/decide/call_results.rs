@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use caipe_model::{Message, ToolResult, truncated};
 
+use crate::abilities::Abilities;
 use crate::conversation::TRUNCATED;
 use crate::effects::Effects;
 use crate::event::{CallEnd, Emit, EventKind};
@@ -49,19 +50,26 @@ fn withdrawals(call: &PendingCall) -> Vec<Effect> {
     }
 }
 
-/// Ends a started call: emits its end and stores its result.
+/// Ends a started call: emits its end and stores its result. Clients do not see the documents of a knowledge base.
 pub(super) fn finish_call(
     call: &mut PendingCall,
     result: Result<String, String>,
-    chars: usize,
+    abilities: &Abilities,
     out: &mut Effects,
 ) {
-    let (end, text) = match &result {
-        Ok(text) => (CallEnd::Completed, text),
-        Err(text) => (CallEnd::Failed, text),
-    };
-    emit_end(call, end, text, out);
-    close(call, result, chars);
+    let traits = abilities.traits_of(&call.name);
+    let chars = abilities.limits.tool_output_chars;
+    match &result {
+        Ok(_) if traits.is_knowledge => out.emit(EventKind::ToolFinished {
+            call: call.id.clone(),
+            tool: call.name.clone(),
+            end: CallEnd::Completed,
+            output: None,
+        }),
+        Ok(text) => emit_end(call, CallEnd::Completed, text, out),
+        Err(text) => emit_end(call, CallEnd::Failed, text, out),
+    }
+    close(call, result, traits.output_chars.map_or(chars, |most| most.min(chars)));
 }
 
 pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {

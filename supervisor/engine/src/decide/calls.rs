@@ -6,9 +6,10 @@ use crate::event::{Emit, EventKind, Outcome, RunEvent};
 use crate::io::{Effect, Resume, ToolOutput};
 use crate::names::AgentName;
 use crate::plan_step::PlanCause;
+use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::{call_results, model_request, route, workflow};
+use super::{call_results, guards, model_request, route, workflow};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
@@ -66,10 +67,12 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, 
     if state.phase != Phase::Calls {
         return;
     }
-    let chars = state.abilities.limits.tool_output_chars;
     let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
+    if !output.is_error && state.abilities.traits_of(&call.name).is_knowledge {
+        source::collect(&mut state.sources, call.arguments(), &output.content);
+    }
     let result = if output.is_error { Err(output.content) } else { Ok(output.content) };
-    call_results::finish_call(call, result, chars, out);
+    call_results::finish_call(call, result, &state.abilities, out);
     settle(state, out);
 }
 
@@ -87,6 +90,7 @@ pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     if state.calls.iter().any(|call| call.status.question().is_some()) {
         return suspend(state, out);
     }
+    guards::review(state);
     call_results::conclude_round(state);
     model_request::ask(state, out);
 }

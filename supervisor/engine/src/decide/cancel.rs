@@ -1,12 +1,13 @@
 //! Cancels a run, or ends it at its deadline.
 
+use crate::budget::LimitKind;
 use crate::conversation::interrupted;
 use crate::effects::Effects;
 use crate::event::Outcome;
 use crate::state::{PendingCall, Phase, RunState};
 
 use super::finish::{self, Cause};
-use super::{call_results, calls, model_request, workflow};
+use super::{call_results, calls, limits, model_request, workflow};
 
 const TIME_IS_UP: &str = "the time for this request is up";
 
@@ -24,6 +25,7 @@ pub(super) fn deadline(state: &mut RunState, out: &mut Effects) {
         Phase::Model { .. } if state.guards.last_turn => finish::cut_short(state, Cause::Time, out),
         Phase::Model { .. } => {
             state.text.void(out);
+            limits::report(state, LimitKind::Time, TIME_IS_UP, out);
             model_request::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
         }
         Phase::Calls => stop_calls(state, out),
@@ -39,5 +41,6 @@ fn stop_calls(state: &mut RunState, out: &mut Effects) {
         return calls::suspend(state, out);
     }
     call_results::conclude_round(state);
+    limits::report(state, LimitKind::Time, TIME_IS_UP, out);
     model_request::ask_for_last_answer(state, Some(TIME_IS_UP), Cause::Time, out);
 }

@@ -42,6 +42,7 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
             }
             out.push(Effect::Emit(event.within(&agent)));
         }
+        DelegateUpdate::Spent { spent } => state.counters.spent += spent,
         DelegateUpdate::Asks { form } => {
             // Allowed calls are recorded by agent, and the supervisor knows the agents that it delegates to only.
             let is_nested = state.abilities.answer == AnswerMode::Plain;
@@ -67,7 +68,7 @@ fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCa
 const fn shows_progress(update: &DelegateUpdate) -> bool {
     match update {
         DelegateUpdate::Event { place, .. } => place.is_some(),
-        DelegateUpdate::Accepted { .. } => false,
+        DelegateUpdate::Accepted { .. } | DelegateUpdate::Spent { .. } => false,
         DelegateUpdate::Checkpoint { .. } | DelegateUpdate::Asks { .. } | DelegateUpdate::Finished { .. } => {
             true
         }

@@ -9,6 +9,7 @@ use crate::conversation;
 use crate::effects::Effects;
 use crate::event::{AnswerOrigin, Emit, EventKind, Outcome, TextRole};
 use crate::io::Effect;
+use crate::source;
 use crate::state::{Phase, RunState};
 use crate::text::after_marker;
 use crate::tools::response::Response;
@@ -101,6 +102,8 @@ pub(super) enum Cause {
     Time,
     /// The run reached its limit of steps.
     Steps,
+    /// A budget is used up, or a guard stopped the run.
+    Limit,
 }
 
 impl Cause {
@@ -111,13 +114,14 @@ impl Cause {
             Self::NoAnswer => "the language model gave no answer",
             Self::Time => "the time for this request is up",
             Self::Steps => "the limit of steps is reached",
+            Self::Limit => "a limit of this request is reached",
         }
     }
 
     const fn origin(self) -> AnswerOrigin {
         match self {
             Self::Model(_) => AnswerOrigin::Recovered,
-            Self::NoAnswer | Self::Time | Self::Steps => AnswerOrigin::Partial,
+            Self::NoAnswer | Self::Time | Self::Steps | Self::Limit => AnswerOrigin::Partial,
         }
     }
 }
@@ -126,10 +130,10 @@ impl Cause {
 pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
     state.text.release(out);
     let spoken = state.text.so_far();
-    let role = if state.abilities.answer == AnswerMode::Plain { TextRole::Plain } else { TextRole::Answer };
+    let role = answer_role(state);
+    let reason = state.guards.stopped.clone().unwrap_or_else(|| cause.reason().to_owned());
     let apology = format!(
-        "I ran into an issue while processing your request: {}. Please ask me to continue or try your question again.",
-        cause.reason()
+        "I ran into an issue while processing your request: {reason}. Please ask me to continue or try your question again."
     );
     if !spoken.is_empty() {
         let text = format!("{}\n\n{apology}", without_narration(spoken));
@@ -144,6 +148,11 @@ pub(super) fn cut_short(state: &mut RunState, cause: Cause, out: &mut Effects) {
     } else {
         failed(state, cause, out);
     }
+}
+
+/// The role of text that the run adds to its answer.
+fn answer_role(state: &RunState) -> TextRole {
+    if state.abilities.answer == AnswerMode::Plain { TextRole::Plain } else { TextRole::Answer }
 }
 
 pub(super) fn failed(state: &mut RunState, cause: Cause, out: &mut Effects) {
@@ -176,10 +185,18 @@ const fn is_cut_off(outcome: &Outcome) -> bool {
     )
 }
 
-pub(super) fn complete(state: &mut RunState, text: String, origin: AnswerOrigin, out: &mut Effects) {
+/// Ends the run with an answer, and lists the documents that it is based on.
+pub(super) fn complete(state: &mut RunState, mut text: String, origin: AnswerOrigin, out: &mut Effects) {
+    let is_whole = !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered);
+    let stopped = state.guards.stopped.as_ref().filter(|_| is_whole);
+    let note = stopped.map(|reason| format!("\n\n[This answer may be incomplete: {reason}.]"));
+    for added in note.into_iter().chain(source::list(&state.sources, &text)) {
+        text.push_str(&added);
+        out.text(answer_role(state), added);
+    }
     // A run that was cut short, or needed a last turn, has not carried out its plan.
     if !state.guards.last_turn
-        && !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered)
+        && is_whole
         && state.abilities.answer != AnswerMode::Plain
         && let Some(plan) = state.plan.close()
     {

@@ -34,6 +34,7 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
     state.plan = Plan::default();
     state.text = AnswerText::default();
     state.answers.clear();
+    state.sources.clear();
     // Turns keep their numbers, so that a late piece of an old one never fits a new one.
     state.counters = Counters { turns: state.counters.turns, ..Counters::default() };
     state.guards = Guards::default();

@@ -7,7 +7,9 @@ mod delegation_update;
 mod failure;
 mod finish;
 mod form_values;
+mod guards;
 mod interaction;
+mod limits;
 mod message;
 mod model;
 mod model_request;
@@ -45,6 +47,7 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::Cancel => cancel::cancel(state, &mut out),
         Input::Recovered => recover::recovered(state, &mut out),
         Input::Deadline => cancel::deadline(state, &mut out),
+        Input::TimeLeft { seconds } => limits::time_left(state, seconds),
     }
     out.into_vec()
 }

@@ -5,13 +5,19 @@ use std::sync::Arc;
 
 use caipe_model::{Completion, FinishReason, Message, Part, ToolCall};
 
+use crate::budget::LimitKind;
+use crate::conversation;
 use crate::effects::Effects;
+use crate::event::{Emit, EventKind};
 use crate::io::ModelDelta;
 use crate::state::{Phase, RunState};
 use crate::tools::is_response;
 
 use super::finish::{self, Cause};
 use super::{model_request, turn_calls};
+
+/// What the model reads after an empty turn.
+const EMPTY_TURN: &str = "[Reminder] Your last turn was empty. Call a tool, or write the answer.";
 
 /// Applies a piece of the turn under way.
 pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mut Effects) {
@@ -30,8 +36,9 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
     if state.phase != (Phase::Model { turn }) {
         return;
     }
-    let Completion { mut message, reason, usage, .. } = completion;
+    let Completion { mut message, reason, usage, model } = completion;
     state.counters.usage += usage;
+    state.counters.spent.add_turn(&state.abilities.budget, &model, usage);
     // The turn succeeded, so the next failure may be handled again. The limit of steps bounds the repetitions.
     (state.guards.trimmed, state.guards.retried) = (false, false);
     name_calls(state, &mut message);
@@ -59,12 +66,17 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
 /// Asks again after an empty turn, a limited number of times.
 fn empty_turn(state: &mut RunState, out: &mut Effects) {
     state.counters.empty_turns += 1;
-    if state.counters.empty_turns >= state.abilities.limits.empty_turns {
-        let detail = Some("the model said nothing, several times");
-        model_request::ask_for_last_answer(state, detail, Cause::NoAnswer, out);
-    } else {
-        model_request::ask(state, out);
+    state.counters.loops.empty_turns += 1;
+    let most = state.abilities.limits.guards.empty_turns;
+    if most > 0 && state.counters.empty_turns >= most {
+        let detail = "the model said nothing, several times";
+        out.emit(EventKind::Limited { limit: LimitKind::EmptyTurns, text: detail.to_owned() });
+        return model_request::ask_for_last_answer(state, Some(detail), Cause::NoAnswer, out);
     }
+    if most > 0 && state.counters.empty_turns == 1 {
+        conversation::append_note(&mut state.messages, EMPTY_TURN);
+    }
+    model_request::ask(state, out);
 }
 
 /// Makes the ids of the calls unique in the conversation, because some models number the calls of each turn from zero or

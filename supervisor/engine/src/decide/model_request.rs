@@ -7,6 +7,7 @@ use crate::io::Effect;
 use crate::state::{Phase, RunState};
 
 use super::finish::{self, Cause};
+use super::{guards, limits};
 
 /// The percentage of the context at which the conversation is trimmed, and to which.
 const FILL: (u64, u64) = (80, 60);
@@ -17,7 +18,12 @@ const MOST_TOOLS: usize = 50;
 
 /// Asks the model for the next turn, or for its last answer if no step is left.
 pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
+    if let Some((limit, reason)) = limits::used_up(state).or_else(|| guards::verdict(state)) {
+        limits::report(state, limit, &reason, out);
+        return ask_for_last_answer(state, Some(&reason), Cause::Limit, out);
+    }
     if steps_left(state) {
+        limits::warn(state);
         state.counters.steps += 1;
         call_model(state, true, out);
     } else {

@@ -23,13 +23,16 @@ pub(super) fn recovered(state: &mut RunState, out: &mut Effects) {
 }
 
 fn resume_calls(state: &mut RunState, out: &mut Effects) {
-    let chars = state.abilities.limits.tool_output_chars;
     let mut resumed = Vec::new();
     for call in state.calls.iter_mut().filter(|call| call.status.is_at_work()) {
         if call.kind == CallKind::Tool && call.status == CallStatus::Running {
+            if state.abilities.traits_of(&call.name).is_repeatable {
+                resumed.push(calls::perform(call, None));
+                continue;
+            }
             // The call may have taken effect, so it is not repeated.
             let text = interrupted(&call.name);
-            call_results::finish_call(call, Err(text), chars, out);
+            call_results::finish_call(call, Err(text), &state.abilities, out);
         } else {
             let again = |answered: &Answered| Answered { is_repeated: true, ..answered.clone() };
             let answered = call.answered.as_deref().map(again);

@@ -13,8 +13,9 @@ use crate::tools::response::Response;
 use crate::tools::{TODO_TOOL, run_file_tool, todos, workflow_tools};
 
 use super::call_results;
+use super::finish::Cause;
 use super::route::{self, Route};
-use super::{calls, finish, model_request};
+use super::{calls, finish, guards, limits, model_request};
 
 /// Most calls of one turn.
 const MOST_CALLS: usize = 64;
@@ -28,6 +29,11 @@ pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, ou
     let alone = requests.iter().all(|call| route::is_immediate(&state.abilities, &call.name));
     let allowed = model_request::steps_left(state);
     state.counters.steps = state.counters.steps.saturating_add(1);
+    if limits::must_answer(state, &requests) {
+        limits::refuse_all(state, &requests);
+        state.text.retract_answer(out);
+        return model_request::ask_for_last_answer(state, None, Cause::Limit, out);
+    }
     let mut answer = None;
     for (index, request) in requests.into_iter().enumerate() {
         let response = route::responds(&state.abilities, &request.name) && answer.is_none();
@@ -90,8 +96,15 @@ fn respond(
 
 /// Answers a call at once, or prepares its start.
 fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> PendingCall {
+    if let Some(text) = guards::refusal(state, request) {
+        return closed(request, Ok(text));
+    }
     match route::route(&state.abilities, request) {
-        Route::Start { kind, arguments, question } => {
+        Route::Start { kind, mut arguments, question } => {
+            if let Some(text) = limits::spend(state, &request.name, out) {
+                return closed(request, Ok(text));
+            }
+            limits::bound_results(&state.abilities, &request.name, &mut arguments);
             let question = question.filter(|form| !state.is_always_allowed(&form.action));
             let question = question
                 .filter(|form| kind != CallKind::Tool || !state.take_approved(&form.action, &form.arguments));
@@ -123,7 +136,7 @@ fn answered_at_once(
     count(state, &request.name);
     out.emit(EventKind::ToolStarted { call: request.id.clone(), tool: request.name.clone() });
     let mut call = pending(request, CallKind::Tool, Map::new(), None);
-    call_results::finish_call(&mut call, result, state.abilities.limits.tool_output_chars, out);
+    call_results::finish_call(&mut call, result, &state.abilities, out);
     call
 }
 

@@ -1,5 +1,7 @@
 //! The built-in tools: their names and descriptions, and those that the engine runs itself.
 
+use crate::form::{ASK_TOOL, REQUEST_INPUT_TOOL};
+
 mod approval;
 mod files;
 mod form_fields;
@@ -20,7 +22,10 @@ pub use workflow_tools::WORKFLOW_TOOLS;
 pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";
 
 /// The built-in tools that the edge runs, because they need a clock or a process.
-pub const EDGE_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
+pub const EDGE_TOOLS: [&str; 3] = ["get_current_date", WAIT_TOOL, "jq"];
+
+/// The tool by which a model waits.
+pub(crate) const WAIT_TOOL: &str = "wait";
 
 /// The tool by which a model delegates a task.
 pub(crate) const TASK_TOOL: &str = "task";
@@ -31,6 +36,13 @@ pub(crate) const TODO_TOOL: &str = "write_todos";
 /// The tools that work on the virtual files.
 pub(crate) const FILE_TOOLS: [&str; 7] =
     ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
+
+/// Whether a name is that of a built-in tool or of a final answer, in any case. A server's tool must not have it.
+pub fn is_builtin(name: &str) -> bool {
+    let own = [TODO_TOOL, TASK_TOOL, ASK_TOOL, REQUEST_INPUT_TOOL];
+    let mut names = own.iter().chain(&FILE_TOOLS).chain(&EDGE_TOOLS).chain(&WORKFLOW_TOOLS);
+    is_response(name) || names.any(|own| own.eq_ignore_ascii_case(name))
+}
 
 /// Whether a tool is the one for the final answer.
 pub(crate) fn is_response(name: &str) -> bool {

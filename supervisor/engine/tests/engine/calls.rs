@@ -281,7 +281,10 @@ fn empty_turns_are_counted_in_a_row() {
     sim.tool("a", "x");
     assert_eq!(story(&sim.model("", &[])), ["ask"]);
     assert_eq!(story(&sim.model("", &[])), ["ask"]);
-    assert_eq!(story(&sim.model("", &[])), ["ask without tools"]);
+    assert_eq!(
+        story(&sim.model("", &[])),
+        ["limited by empty_turns: the model said nothing, several times", "ask without tools"]
+    );
     let empty = sim
         .state
         .messages
@@ -321,7 +324,15 @@ fn the_deadline_stops_calls_and_asks_for_an_answer() {
     sim.model("", &[("a", "search", "{}"), ("b", "search", "{}")]);
     sim.tool("a", "found");
     let effects = sim.feed(Input::Deadline);
-    assert_eq!(story(&effects), ["search Canceled", "abort b", "ask without tools"]);
+    assert_eq!(
+        story(&effects),
+        [
+            "search Canceled",
+            "abort b",
+            "limited by time: the time for this request is up",
+            "ask without tools"
+        ]
+    );
     sim.delta("Half an ");
     let end = sim.feed(Input::Deadline);
     assert!(story(&end)[0].starts_with("Answer: \n\nI ran into an issue"), "{:?}", story(&end));
@@ -332,7 +343,10 @@ fn the_deadline_stops_calls_and_asks_for_an_answer() {
 fn the_deadline_takes_back_a_turn_under_way() {
     let mut sim = begun(AnswerMode::Structured);
     sim.delta("Well");
-    assert_eq!(story(&sim.feed(Input::Deadline)), ["reset", "ask without tools"]);
+    assert_eq!(
+        story(&sim.feed(Input::Deadline)),
+        ["reset", "limited by time: the time for this request is up", "ask without tools"]
+    );
     assert!(
         sim.feed(Input::ModelFinished { turn: 1, completion: crate::sim::completion("Well", &[]) })
             .is_empty()

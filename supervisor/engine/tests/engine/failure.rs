@@ -116,7 +116,7 @@ fn an_overflow_shortens_the_conversation_and_tries_once() {
     let mut sim = begun();
     for round in 0..6 {
         let id = format!("s{round}");
-        sim.model("", &[(id.as_str(), "search", "{}")]);
+        sim.model("", &[(id.as_str(), "search", &serde_json::json!({ "q": round }).to_string())]);
         sim.tool(&id, &"x".repeat(20_000));
     }
     let before = sim.state.messages.len();

@@ -2,10 +2,12 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod answer;
+mod budgets;
 mod calls;
 mod depth;
 mod failure;
 mod forms;
+mod guards;
 mod human;
 mod plan;
 mod properties;

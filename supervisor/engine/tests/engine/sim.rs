@@ -191,6 +191,7 @@ fn event_line(kind: &EventKind) -> String {
         EventKind::DelegationStarted { agent, .. } => format!("{agent} starts"),
         EventKind::DelegationFinished { agent, end, .. } => format!("{agent} {end:?}"),
         EventKind::Noticed { text, .. } => format!("notices: {text}"),
+        EventKind::Limited { limit, text } => format!("limited by {}: {text}", limit.category()),
         EventKind::TodoStarted { content } => format!("todo starts: {content}"),
         EventKind::TodoFinished { content } => format!("todo done: {content}"),
         EventKind::Plan { steps, cause, first } => {

@@ -92,8 +92,10 @@ async fn a_file_for_a_cluster_can_be_checked_here() -> Result<()> {
     );
     ensure!(!text.contains("ghost"), "the environment is another one in a cluster: {text}");
 
-    let setup =
-        setup.file("file.yaml", &resource(&format!("{spec}\n  distributedMode: true\n  rag: {{}}")))?;
+    let setup = setup.file(
+        "file.yaml",
+        &resource(&format!("{spec}\n  distributedMode: true\n  rag: {{ url: nowhere }}")),
+    )?;
     let output = setup.run(&["check", "--cluster", "-f", "file.yaml"]).await?;
     let text = words(&output);
     ensure!(

@@ -350,15 +350,11 @@ fn nothing_has_a_policy_where_policies_are_disabled() {
     }
 }
 
-/// The knowledge base is not supported, so its address opens no port.
 #[test]
-fn features_that_are_refused_open_nothing() {
-    let resource = resource("agents: []");
-    let decision = decided(&resource);
-    let plain = build(&resource, &decision).unwrap().network_policy;
-    let mut refused = resource;
-    refused.spec.rag = Some(serde_json::from_value(json!({ "url": "http://rag.example.com:9446" })).unwrap());
-    assert_eq!(build(&refused, &decision).unwrap().network_policy, plain);
+fn the_knowledge_base_is_open_to_the_supervisor() {
+    let has_port = |spec: &str| policies(spec).iter().any(|policy| policy.to_string().contains("9446"));
+    assert!(!has_port("agents: []"));
+    assert!(has_port("agents: []\nrag: { url: 'http://rag.example.com:9446' }"));
 }
 
 #[test]

@@ -150,6 +150,9 @@ pub(super) fn agent(
         require_approval,
         allow_always: vec!["*".to_owned()],
         tool_policy: ToolPolicy::unrestricted(),
+        tool_rules: Vec::new(),
+        budget: caipe_engine::Budget::default(),
+        time_limit: None,
         preambles: PreambleCache::default(),
     }
 }

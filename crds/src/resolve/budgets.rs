@@ -1,0 +1,121 @@
+//! The budgets of runs, and the prices of models.
+
+use crate::rendered::{Budget, Budgets, ModelChoice, ModelPrice, RenderedAgent};
+use crate::resource::agent::Agent;
+use crate::resource::budget as declared;
+
+use super::Context;
+
+/// The date of the built-in prices.
+const PRICES_OF: &str = "2025-08-07";
+
+/// List prices of the providers: the beginning of a model's name, and micro-dollars for a million tokens that it reads,
+/// reads from the cache, and writes. The longest name that fits counts.
+const PRICES: [(&str, u64, u64, u64); 22] = [
+    ("claude-3-5-haiku", 800_000, 80_000, 4_000_000),
+    ("claude-3-5-sonnet", 3_000_000, 300_000, 15_000_000),
+    ("claude-3-7-sonnet", 3_000_000, 300_000, 15_000_000),
+    ("claude-opus-4", 15_000_000, 1_500_000, 75_000_000),
+    ("claude-sonnet-4", 3_000_000, 300_000, 15_000_000),
+    ("gemini-2.0-flash", 100_000, 25_000, 400_000),
+    ("gemini-2.5-flash", 300_000, 75_000, 2_500_000),
+    ("gemini-2.5-flash-lite", 100_000, 25_000, 400_000),
+    ("gemini-2.5-pro", 1_250_000, 310_000, 10_000_000),
+    ("gpt-4.1", 2_000_000, 500_000, 8_000_000),
+    ("gpt-4.1-mini", 400_000, 100_000, 1_600_000),
+    ("gpt-4.1-nano", 100_000, 25_000, 400_000),
+    ("gpt-4o", 2_500_000, 1_250_000, 10_000_000),
+    ("gpt-4o-mini", 150_000, 75_000, 600_000),
+    ("gpt-5", 1_250_000, 125_000, 10_000_000),
+    ("gpt-5-mini", 250_000, 25_000, 2_000_000),
+    ("gpt-5-nano", 50_000, 5_000, 400_000),
+    ("llama-3.1-8b-instant", 50_000, 50_000, 80_000),
+    ("llama-3.3-70b-versatile", 590_000, 590_000, 790_000),
+    ("o3", 2_000_000, 500_000, 8_000_000),
+    ("o3-mini", 1_100_000, 550_000, 4_400_000),
+    ("o4-mini", 1_100_000, 275_000, 4_400_000),
+];
+
+/// Micro-dollars of a dollar.
+const DOLLAR: u64 = 1_000_000;
+
+/// The budget of an agent's runs.
+pub(super) fn of_agent(cx: &mut Context<'_>, agent: &Agent) -> Option<Budget> {
+    let is_foreign = agent.external.is_some() || agent.image.is_some();
+    if agent.budget.is_some() && is_foreign {
+        let path = format!("spec.agents[{}].budget", agent.name);
+        cx.fault(path, "an external agent or an image counts its own calls: remove budget");
+    }
+    let general = cx.resource.spec.budgets.as_ref().and_then(|budgets| budgets.agent.as_ref());
+    agent.budget.as_ref().or(general).filter(|_| !is_foreign).map(budget)
+}
+
+/// The budgets of the supervisor and of tools. Every model must have a price if a cost is limited.
+pub(super) fn budgets(cx: &mut Context<'_>, models: &[ModelChoice], agents: &[RenderedAgent]) -> Budgets {
+    let declared = cx.resource.spec.budgets.clone().unwrap_or_default();
+    let run = declared.run.as_ref().map(budget).unwrap_or_default();
+    let is_priced = run.cost.is_some()
+        || agents.iter().any(|agent| agent.budget.as_ref().is_some_and(|budget| budget.cost.is_some()));
+    let mut prices: Vec<ModelPrice> = declared.prices.iter().filter(|_| is_priced).map(price).collect();
+    let own = agents.iter().filter_map(|agent| agent.model.as_ref());
+    for name in models.iter().chain(own).filter_map(|model| model.name.as_ref()).filter(|_| is_priced) {
+        if prices.iter().any(|price| price.model == *name) {
+            continue;
+        }
+        match built_in(name) {
+            Some(price) => {
+                let message = format!(
+                    "the price of `{name}` is the list price of {PRICES_OF}: set the price that you pay"
+                );
+                cx.warn("spec.budgets.prices", message);
+                prices.push(price);
+            }
+            None => cx.fault(
+                "spec.budgets.prices",
+                format!("there is no price for the model `{name}`, and a cost is limited: add its price"),
+            ),
+        }
+    }
+    Budgets { run, tools: declared.tools, prices }
+}
+
+fn budget(declared: &declared::Budget) -> Budget {
+    Budget {
+        calls: declared.calls,
+        tokens: declared.tokens,
+        // Micro-dollars to picodollars.
+        cost: declared.cost_usd.as_deref().and_then(micro_dollars).map(|cost| cost * DOLLAR),
+        time_ms: declared.seconds.map(|seconds| u64::from(seconds) * 1000),
+    }
+}
+
+fn price(declared: &declared::ModelPrice) -> ModelPrice {
+    let amount = |text: &str| micro_dollars(text).unwrap_or_default();
+    let input = amount(&declared.input_usd);
+    ModelPrice {
+        model: declared.model.clone(),
+        input,
+        cached: declared.cached_input_usd.as_deref().map_or(input, amount),
+        output: amount(&declared.output_usd),
+    }
+}
+
+/// The list price of a model. Names of releases begin with those of their models.
+fn built_in(model: &str) -> Option<ModelPrice> {
+    // `us.anthropic.claude-sonnet-4-…` of Amazon Bedrock is the model of Anthropic.
+    let name = model.rsplit_once("anthropic.").map_or(model, |(_, name)| name);
+    let fitting = PRICES.iter().filter(|(start, ..)| name.starts_with(start));
+    let (_, input, cached, output) = fitting.max_by_key(|(start, ..)| start.len())?;
+    Some(ModelPrice { model: model.to_owned(), input: *input, cached: *cached, output: *output })
+}
+
+/// The micro-dollars of an amount such as `0.50`; `None` if the text is not one.
+pub(crate) fn micro_dollars(text: &str) -> Option<u64> {
+    let (dollars, fraction) = text.split_once('.').unwrap_or((text, ""));
+    let is_number = |digits: &str| digits.len() <= 6 && digits.bytes().all(|digit| digit.is_ascii_digit());
+    if !is_number(dollars) || !is_number(fraction) || dollars.is_empty() || text.ends_with('.') {
+        return None;
+    }
+    let fraction: u64 = format!("{fraction:0<6}").parse().ok()?;
+    Some(dollars.parse::<u64>().ok()? * DOLLAR + fraction)
+}

@@ -1,0 +1,45 @@
+//! `prompt`: prints the prompt of the supervisor or of an agent, and how many tokens it has.
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use caipe_engine::{Abilities, AgentName, AnswerMode, builtin_tools};
+
+use super::args::Prompt;
+use crate::agent::whole_prompt;
+use crate::config::{Settings, environment};
+
+/// The estimated bytes of a token.
+const TOKEN_BYTES: usize = 4;
+
+pub(super) fn run(args: &Prompt) -> anyhow::Result<ExitCode> {
+    let settings = Settings::load(args.file.as_deref(), environment())?;
+    let spec = &settings.spec;
+    let prompt = whole_prompt(spec, &args.name).with_context(|| {
+        let names: Vec<&str> = spec.agents.iter().map(|agent| agent.name.as_str()).collect();
+        format!("there is no prompt of `{}`: name supervisor or one of {}", args.name, names.join(", "))
+    })?;
+    super::print(format_args!("{}", prompt.trim_end()))?;
+    let is_supervisor = spec.agent(&args.name).is_none();
+    let abilities = Abilities {
+        agents: spec
+            .agents
+            .iter()
+            .filter(|_| is_supervisor)
+            .map(|agent| AgentName::new(&agent.name))
+            .collect(),
+        answer: if is_supervisor { AnswerMode::Structured } else { AnswerMode::Plain },
+        forms: true,
+        ..Abilities::default()
+    };
+    let tools = builtin_tools(&abilities);
+    let bytes = tools.iter().map(|tool| serde_json::to_string(tool).unwrap_or_default().len()).sum::<usize>();
+    eprintln!(
+        "{}: about {} tokens of prompt, and {} tokens of {} built-in tools; the tools of servers come on top",
+        args.name,
+        prompt.len().div_ceil(TOKEN_BYTES),
+        bytes.div_ceil(TOKEN_BYTES),
+        tools.len()
+    );
+    Ok(ExitCode::SUCCESS)
+}
