@@ -133,6 +133,7 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             of_agent(&json!({"identity": null, "external": {"url": "http://a"}, "requireApproval": ["a"]})),
             "brings its own tools and model",
         ),
+        ("spec.agents[0]", of_agent(&json!({"delegates": ["other", "tide"]})), "does not delegate to itself"),
         (
             "spec.agents[0].approvers[0]",
             of_agent(&json!({"approvers": [{"email": "a", "group": "b"}]})),
