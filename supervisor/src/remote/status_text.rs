@@ -63,7 +63,9 @@ pub(super) fn classify(agent: &str, text: &str) -> Option<Notice> {
     };
     // A notice about an upstream supervisor's to-do list names no call.
     Some(notice.filter(|_| other != Some("Workflow")).unwrap_or_else(|| {
-        let words = if other.is_some() { line.as_str() } else { words };
+        // A supervisor names itself in what it reports about its own run.
+        let is_other = other.is_some_and(|name| name != "Supervisor");
+        let words = if is_other { line.as_str() } else { words };
         Notice::Other { text: format!("{sign} {words}"), end }
     }))
 }

@@ -44,6 +44,7 @@ fn a_sign_at_the_beginning_tells_a_notification() {
         ("❌ Argocd: out of reach", Some(text_notice("❌ out of reach", Some(Failed)))),
         ("🔍 Querying **Splunk** for\nerrors", Some(text_notice("🔍 Querying Splunk for errors", None))),
         ("🔍 Argocd: Searching", Some(text_notice("🔍 Searching", None))),
+        ("🔍 Supervisor: the time is up", Some(text_notice("🔍 the time is up", None))),
         ("📄 Argocd: Tool output:\none\ntwo\n\n", Some(Notice::Output("one\ntwo".to_owned()))),
         ("📄 bare", Some(Notice::Output("bare".to_owned()))),
         ("All is well ✅ and completed", None),

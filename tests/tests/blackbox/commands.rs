@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::supervisor::Setup;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::echo;
 
@@ -148,5 +148,28 @@ async fn install_puts_the_program_where_another_container_finds_it() -> Result<(
     let output = setup.run(&["install", "/proc/no/such/place"]).await?;
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     ensure!(!output.status.success() && words.contains("/proc/no/such/place"), "{words}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn prompt_prints_the_prompt_with_the_sections_of_the_resource() -> Result<()> {
+    let sections = json!([{"title": "Changes and risk", "text": "Never change anything."}]);
+    let scenario = echo(&["jira"])?.set("prompts", json!({"sections": sections}));
+    let setup = scenario.setup()?;
+    let run = async |name: &str| setup.run(&["prompt", name, "-f", "supervisor.yaml"]).await;
+    let output = run("supervisor").await?;
+    let text = String::from_utf8(output.stdout)?;
+    ensure!(text.contains("# Changes and risk\n\nNever change anything.\n\n# Input from the user"), "{text}");
+    ensure!(
+        text.contains("- `jira` (plan prefix `[Jira]`)") && !text.contains("Reading needs no permission"),
+        "{text}"
+    );
+    let counted = String::from_utf8(output.stderr)?;
+    ensure!(counted.contains("supervisor: about ") && counted.contains(" tokens of prompt"), "{counted}");
+    let agent = String::from_utf8(run("jira").await?.stdout)?;
+    ensure!(agent.starts_with("Agent: jira\n\nYou are the jira agent."), "{agent}");
+    let unknown = run("nobody").await?;
+    let fault = String::from_utf8(unknown.stderr)?;
+    ensure!(!unknown.status.success() && fault.contains("name supervisor or one of jira"), "{fault}");
     Ok(())
 }

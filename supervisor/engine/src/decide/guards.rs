@@ -164,10 +164,10 @@ fn normal(value: Value) -> Value {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" ").into(),
         Value::Array(values) => values.into_iter().map(normal).collect(),
         Value::Object(members) => {
-            let kept = members
+            let members = members
                 .into_iter()
                 .filter(|(name, value)| !value.is_null() && !COMMENTS.contains(&name.as_str()));
-            kept.map(|(name, value)| (name, normal(value))).collect()
+            members.map(|(name, value)| (name, normal(value))).collect()
         }
         other => other,
     }

@@ -63,7 +63,7 @@ impl Run {
     }
 }
 
-/// With the guard on, the run is reminded, limited and stopped with an answer; with it off, it goes on.
+/// With the guard on, the run is reminded, limited and stopped with an answer; with it off, it continues.
 fn check(
     on: GuardLimits,
     model: Model,
