@@ -72,6 +72,8 @@ pub struct Variable {
     pub required: bool,
     #[serde(default)]
     pub secret: bool,
+    /// Where to get it, and the scopes that it needs.
+    pub obtain: Option<String>,
 }
 
 /// A built-in tool server: a program, which is a child process on a laptop and runs behind a bridge in a cluster, or an endpoint of
@@ -103,8 +105,20 @@ pub struct Server {
     /// Tools that destroy, although their names do not say so.
     #[serde(default)]
     pub destructive: Vec<String>,
+    /// A read that shows whether the credentials are accepted.
+    pub check: Option<Check>,
     /// What the model should know of the server; appended to the system prompt.
     pub notes: Option<String>,
+}
+
+/// A call that changes nothing and fails without valid credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct Check {
+    /// The name of the tool at the server.
+    pub tool: String,
+    #[serde(default)]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// A tool server as a program that speaks MCP on its standard input and output.
@@ -270,6 +284,13 @@ pub fn supported_placements(agent: &Agent) -> SupportedPlacements {
 pub fn of_agent(agent: &Agent) -> Option<&'static Entry> {
     let own = agent.identity.is_some() || agent.external.is_some() || agent.image.is_some();
     if own { None } else { find(&agent.name) }
+}
+
+/// Whether all tool servers of an agent are programs of the catalogue. In a cluster they run in pods of their own, and only these
+/// get the agent's Secret.
+pub fn has_separate_tools(agent: &Agent) -> bool {
+    let entry = of_agent(agent).filter(|entry| agent.mcp.is_empty() && !entry.servers.is_empty());
+    entry.is_some_and(|entry| entry.servers.iter().all(|server| server.stdio.is_some()))
 }
 
 #[cfg(test)]

@@ -39,21 +39,21 @@ furnish() {
   printf 'root:x:0:\nnobody:x:%s:\n' $user >"$1/etc/group"
 }
 
-# debian DIRECTORY PACKAGE...: unpacks packages of Debian 12 and their dependencies, without configuring them. /etc/packages
-# in the image lists them.
+# debian DIRECTORY PACKAGE...: unpacks packages of Debian 12, or of the release `suite`, and their dependencies, without
+# configuring them. /etc/packages in the image lists them.
 debian() {
-  local dir=$1 packages
+  local dir=$1 packages release=${suite:-bookworm}
   shift
   # mmdebstrap unpacks the packages and verifies them with the keyring.
   packages=$(IFS=,; echo "$*")
   # shellcheck disable=SC2016  # for the shell of the hook
   mmdebstrap --quiet --variant=extract --include="$packages" \
     --extract-hook='mkdir -p "$1/etc"; (cd "$1/var/cache/apt/archives" && ls ./*.deb) | sed "s,^\./,," > "$1/etc/packages"' \
-    bookworm "$work/debian.tar" \
-    'deb http://deb.debian.org/debian bookworm main' \
-    'deb http://deb.debian.org/debian-security bookworm-security main' 2>"$work/log" || {
+    "$release" "$work/debian.tar" \
+    "deb http://deb.debian.org/debian $release main" \
+    "deb http://deb.debian.org/debian-security $release-security main" 2>"$work/log" || {
     tail -n 20 "$work/log" >&2
-    die "failed to unpack $packages of Debian 12; is deb.debian.org reachable?"
+    die "failed to unpack $packages of Debian $release; is deb.debian.org reachable?"
   }
   mkdir -p "$dir"
   tar -x --no-same-owner --exclude=./dev -f "$work/debian.tar" -C "$dir"

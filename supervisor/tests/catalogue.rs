@@ -19,7 +19,8 @@ use caipe_crds::resource::CaipeSupervisorSpec;
 use caipe_crds::resource::agent::{Agent, AgentMode};
 use caipe_crds::{default_resource, resolve};
 use caipe_fixtures::requirements::Requirement;
-use caipe_supervisor::agents::server_specs;
+use caipe_supervisor::agents::{Examination, examine, server_specs};
+use caipe_supervisor::config::Settings;
 use caipe_supervisor::mcp::{ServerPhase, ToolClass, Toolbox, ToolsView};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -53,6 +54,9 @@ const CALLS: [(&str, &str, &str, &str, &[&str]); 10] = [
 
 /// The public hosts that a server asks because the user can name no other one.
 const PUBLIC: [&str; 2] = ["webexapis.com:443", "geocoding-api.open-meteo.com:443"];
+
+/// The agents whose check reaches the stand-in for their API.
+const CHECKED: [&str; 4] = ["gitlab", "aigateway", "argocd", "jira"];
 
 /// The requests that a stand-in got: method, target, and whether they had a credential.
 type Requests = Arc<Mutex<Vec<(String, String, bool)>>>;
@@ -154,6 +158,17 @@ async fn each_server_starts_with_the_tools_of_the_catalogue_and_calls_only_the_n
         let (toolbox, took) = start(entry, &env, AgentMode::Ask).await;
         let view = toolbox.view();
         check_tools(entry, &view);
+        // The doctor calls it without approval.
+        for check in entry.servers.iter().filter_map(|server| server.check.as_ref()) {
+            let offered = view.classified().find(|tool| tool.names[1] == check.tool);
+            assert_eq!(
+                offered.map(|tool| tool.class),
+                Some(ToolClass::Read),
+                "{}: {}",
+                entry.name,
+                check.tool
+            );
+        }
         if let Some((_, tool, arguments, path, destructive)) = CALLS.iter().find(|call| call.0 == entry.name)
         {
             let arguments: serde_json::Map<_, _> = serde_json::from_str(arguments).unwrap();
@@ -219,6 +234,45 @@ fn write_table(rows: &str) {
     let rule = "| --- | --- | --- | --- | --- | --- | --- | --- |\n";
     std::fs::write(page, format!("{before}<!-- rows of the catalogue -->\n{head}{rule}{rows}\n{after}"))
         .unwrap();
+}
+
+/// Serves an API that refuses every credential.
+async fn refusing_api() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let refuse = async || (StatusCode::UNAUTHORIZED, axum::Json(json!({"message": "401 Unauthorized"})));
+    let router = Router::new().fallback(refuse);
+    tokio::spawn(async move { axum::serve(listener, router).await });
+    url
+}
+
+/// The examination of an agent whose API is at the URL.
+async fn examined(entry: &Entry, tools: &Path, api: &str) -> Examination {
+    let (proxy, _) = stand_in().await;
+    let env = variables(entry, tools, api, &proxy);
+    let resource = json!({"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor", "metadata": {"name": "doctor"},
+        "spec": {"agents": [{"name": entry.name}]}});
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), resource.to_string()).unwrap();
+    let settings = Settings::load(Some(file.path()), env.into()).unwrap();
+    examine(&settings, &settings.spec.agents[0]).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_tells_refused_credentials_from_accepted_ones() {
+    let Some(tools) = installed() else { return };
+    for name in CHECKED {
+        let entry = catalogue::find(name).unwrap();
+        let refused = examined(entry, &tools, &refusing_api().await).await;
+        let tool = &entry.servers[0].check.as_ref().unwrap().tool;
+        let says = |fault: &String| {
+            fault.contains(tool.as_str()) && fault.contains("failed") && fault.contains("Check ")
+        };
+        assert!(refused.accepted.is_empty() && refused.faults.iter().any(says), "{name}: {refused:?}");
+        assert!(!refused.tools.is_empty(), "{name}: {refused:?}");
+    }
+    let accepted = examined(catalogue::find("argocd").unwrap(), &tools, &stand_in().await.0).await;
+    assert_eq!((accepted.accepted, accepted.faults), (vec!["list_clusters".to_owned()], Vec::new()));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -109,7 +109,8 @@ pub(super) fn rendered(
     let tools = allowed(agent, entry);
     check_approvals(cx, agent, &tools, &mcp);
     let required_env = servers::required(&mcp, entry);
-    let has_secrets = agent.secret_ref.is_some() || has_key_references(agent);
+    let declares_secrets = agent.secret_ref.is_some() || has_key_references(agent);
+    let has_secrets = declares_secrets && !catalogue::has_separate_tools(agent);
     RenderedAgent {
         name: agent.name.clone(),
         title: identity.title,

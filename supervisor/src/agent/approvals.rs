@@ -43,7 +43,7 @@ pub(super) fn offered_name(tool: &str, view: &ToolsView) -> Option<String> {
 
 /// A warning for each pattern that matches no tool, neither one of the servers nor one of `own`; none while the tools are
 /// not known.
-pub(super) fn unmatched(patterns: &[String], view: &ToolsView, own: &[String]) -> Vec<String> {
+pub(crate) fn unmatched(patterns: &[String], view: &ToolsView, own: &[String]) -> Vec<String> {
     let is_known = view.settled && view.servers.iter().all(|server| server.phase == ServerPhase::Ready);
     if !is_known {
         return Vec::new();

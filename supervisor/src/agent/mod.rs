@@ -17,6 +17,7 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
+use caipe_crds::resource::agent::AgentMode;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
     Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, USER_INPUT_AGENT,
@@ -30,6 +31,7 @@ use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
 use crate::tools::A2aTools;
 
+pub(crate) use approvals::unmatched as unmatched_approvals;
 pub use changes::Changes;
 pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
 pub use preamble::PreambleCache;
@@ -141,6 +143,26 @@ impl fmt::Debug for Agent {
     }
 }
 
+/// The faults of an agent's tool servers, a line each: unavailable servers, malformed tools, and permitted tools that are missing.
+pub(crate) fn tool_faults(toolbox: &Toolbox, mode: AgentMode) -> Vec<String> {
+    let view = toolbox.view();
+    let is_unavailable =
+        |server: &&ServerStatus| matches!(server.phase, ServerPhase::Failed | ServerPhase::Restarting);
+    let fault = |server: &ServerStatus| {
+        format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available"))
+    };
+    let unavailable = view.servers.iter().filter(is_unavailable).map(fault);
+    let ignored = view
+        .servers
+        .iter()
+        .flat_map(|server| server.ignored_tools.iter().map(move |line| format!("{}: {line}", server.name)));
+    // A read-only server does not list the tools that write.
+    let missing = if mode == AgentMode::ReadOnly { Vec::new() } else { toolbox.unmatched() };
+    let missing =
+        missing.into_iter().map(|name| format!("tools: `{name}` matches no tool of the agent's servers"));
+    unavailable.chain(ignored).chain(missing).collect()
+}
+
 impl Agent {
     /// What it may do now in a run, which may demand approval of further tools, and limit what is used.
     pub fn abilities(&self, run: &RunInfo) -> Abilities {
@@ -184,21 +206,11 @@ impl Agent {
         offered.collect()
     }
 
-    /// Its faults, a line each: unavailable tool servers, malformed tools, approvals that match no tool.
+    /// Its faults, a line each: unavailable tool servers, malformed and missing tools, approvals that match no tool.
     pub fn faults(&self) -> Vec<String> {
-        let view = self.toolbox.view();
-        let is_unavailable =
-            |server: &&ServerStatus| matches!(server.phase, ServerPhase::Failed | ServerPhase::Restarting);
-        let fault = |server: &ServerStatus| {
-            format!("{}: {}", server.name, server.message.as_deref().unwrap_or("not available"))
-        };
-        let unavailable = view.servers.iter().filter(is_unavailable).map(fault);
-        let ignored_tools = view.servers.iter().flat_map(|server| {
-            server.ignored_tools.iter().map(move |line| format!("{}: {line}", server.name))
-        });
         let own: Vec<String> = self.a2a_tools().collect();
-        let unmatched = approvals::unmatched(&self.require_approval, &view, &own);
-        unavailable.chain(ignored_tools).chain(unmatched).collect()
+        let unmatched = approvals::unmatched(&self.require_approval, &self.toolbox.view(), &own);
+        tool_faults(&self.toolbox, self.tool_policy.mode).into_iter().chain(unmatched).collect()
     }
 
     /// Logs the approvals that match no tool, once its tools are known.

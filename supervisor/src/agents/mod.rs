@@ -12,6 +12,7 @@
 //! instance is not ready, the old one stays, and preparing is retried without a limit.
 
 mod builder;
+mod doctor;
 mod health;
 mod in_process;
 mod instance;
@@ -23,6 +24,7 @@ mod models;
 mod prober;
 mod registry;
 
+pub use doctor::{Examination, examine};
 pub use in_process::InProcessBackend;
 pub use mcp_servers::{missing_variables, server_specs};
 pub use models::unusable_models;

@@ -169,6 +169,14 @@ pub(super) struct Card {
     pub(super) signing: Signing,
 }
 
+/// What to do with the agents, other than to list them.
+#[derive(Debug, Subcommand)]
+pub(super) enum AgentsAction {
+    /// Start the tool servers of each agent, compare their tools with the specification, and check the credentials with one
+    /// call that changes nothing
+    Doctor(Doctor),
+}
+
 #[derive(Debug, clap::Args)]
 pub(super) struct Prompt {
     /// The agent, or `supervisor`
@@ -181,7 +189,25 @@ pub(super) struct Prompt {
 }
 
 #[derive(Debug, clap::Args)]
+pub(super) struct Doctor {
+    /// The agent; without it all
+    pub(super) name: Option<String>,
+
+    /// A CaipeSupervisor resource or a rendered spec; without it the core agents
+    #[arg(short, long, env = "CAIPE_FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(super) output: Output,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(super) struct Agents {
+    #[command(subcommand)]
+    pub(super) action: Option<AgentsAction>,
+
     /// A CaipeSupervisor resource; without it the core agents
     #[arg(short, long, env = "CAIPE_FILE")]
     pub(super) file: Option<PathBuf>,

@@ -6,6 +6,7 @@ mod args;
 mod card;
 mod chat;
 mod check;
+mod doctor;
 mod install;
 mod kb;
 mod keys;
@@ -26,7 +27,7 @@ use std::thread;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
-use args::{Args, Command};
+use args::{Agents, AgentsAction, Args, Command};
 
 /// Names that start the server when the program is called by them; upstream's images do.
 const SERVER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
@@ -66,7 +67,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Check(check) => return check::run(check),
         Command::Card(card) => return card::run(card),
         Command::Prompt(prompt) => return prompt::run(prompt),
-        Command::Agents(agents) if agents.url.is_none() => return agents::run(agents),
+        Command::Agents(agents) if agents.url.is_none() && agents.action.is_none() => {
+            return agents::run(agents);
+        }
         Command::Agent(agent) if agent.card => return agent::card(agent),
         _ => {}
     }
@@ -76,6 +79,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Serve(serve) => serve::run(serve).await,
             Command::Agent(agent) => agent::run(agent).await,
             Command::Chat(chat) => chat::run(chat).await,
+            Command::Agents(Agents { action: Some(AgentsAction::Doctor(args)), .. }) => {
+                doctor::run(&args).await
+            }
             Command::Agents(args) => agents::ask(&args).await,
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
             Command::Kb(args) => kb::run(args).await,

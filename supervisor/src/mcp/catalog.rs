@@ -194,6 +194,19 @@ impl ToolsView {
         })
     }
 
+    /// The names of the offered tools at their servers.
+    pub(super) fn names_at_servers(&self) -> impl Iterator<Item = &str> {
+        self.routes.values().map(|route| route.tool.as_str())
+    }
+
+    /// The name for the model of a tool of a server.
+    pub fn model_name_of(&self, server: &str, tool: &str) -> Option<&str> {
+        let is_it = |route: &Route| {
+            route.tool == tool && self.servers.get(route.server).is_some_and(|found| found.name == server)
+        };
+        self.routes.iter().find(|(_, route)| is_it(route)).map(|(name, _)| name.as_str())
+    }
+
     /// Whether the tool is destructive.
     pub fn is_destructive(&self, tool: &str) -> bool {
         self.routes.get(tool).is_some_and(|route| route.class == ToolClass::Destructive)

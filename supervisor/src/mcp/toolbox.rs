@@ -1,9 +1,9 @@
 //! All tool servers of one agent.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use caipe_engine::ToolOutput;
+use caipe_engine::{ToolOutput, name_matches};
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, watch};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -11,7 +11,7 @@ use tokio_util::task::TaskTracker;
 use tracing::Instrument as _;
 
 use super::call::ServerClient;
-use super::catalog::{ServerRegistry, ServerState, ToolsView};
+use super::catalog::{ServerPhase, ServerRegistry, ServerState, ToolsView};
 use super::error::SpecError;
 use super::server_spec::{ServerSpec, Transport};
 use super::server_task::ServerTask;
@@ -25,6 +25,8 @@ use caipe_bridge::redact::Redactor;
 pub struct Toolbox {
     registry: Arc<ServerRegistry>,
     clients: Vec<ServerClient>,
+    /// The patterns of the permitted tools, for each server.
+    allow: Vec<Vec<String>>,
     tasks: TaskTracker,
     stop: CancellationToken,
     _stop_on_drop: DropGuard,
@@ -46,9 +48,10 @@ impl Toolbox {
         ));
         let (tasks, stop) = (TaskTracker::new(), shutdown.child_token());
         let starter = ServerStarter { registry: &registry, tasks: &tasks, stop: &stop, env };
+        let allow = specs.iter().map(|spec| spec.allow.clone()).collect();
         let clients = specs.into_iter().enumerate().map(|(index, spec)| starter.start(index, spec)).collect();
         tasks.close();
-        Self { registry, clients, tasks, _stop_on_drop: stop.clone().drop_guard(), stop }
+        Self { registry, clients, allow, tasks, _stop_on_drop: stop.clone().drop_guard(), stop }
     }
 
     /// The current view, and every later one.
@@ -59,6 +62,18 @@ impl Toolbox {
     /// The current view.
     pub fn view(&self) -> Arc<ToolsView> {
         self.registry.view().borrow().clone()
+    }
+
+    /// The patterns of permitted tools that match no tool of any server; none while a server is unavailable.
+    pub fn unmatched(&self) -> Vec<String> {
+        let view = self.view();
+        if !view.servers.iter().all(|server| server.phase == ServerPhase::Ready) {
+            return Vec::new();
+        }
+        let names: Vec<&str> = view.names_at_servers().collect();
+        let misses = |pattern: &&String| !names.iter().any(|name| name_matches(pattern, name));
+        let patterns: BTreeSet<&String> = self.allow.iter().flatten().filter(misses).collect();
+        patterns.into_iter().cloned().collect()
     }
 
     /// Whether a tool of this name is offered now.

@@ -24,7 +24,7 @@ impl Live {
         let namespace = json!({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": SYSTEM,
             "labels": {"pod-security.kubernetes.io/enforce": "restricted"}}});
         self.apply(&namespace)?;
-        self.helm_operator(&[]).map(drop)
+        self.helm_operator(&["--set", "defaults.toolsImage=caipe.test/supervisor-tools:1"]).map(drop)
     }
 
     /// Replaces the operator by that of the older version, from its own chart and image.

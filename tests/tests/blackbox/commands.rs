@@ -63,6 +63,43 @@ async fn agents_lists_the_core_agents_without_a_file() -> Result<()> {
     Ok(())
 }
 
+/// The lines of `agents doctor -o json` of one agent with the stand-in for a tool server, and whether all is well.
+async fn examined(agent: Value, name: &[&str]) -> Result<(bool, Vec<Value>)> {
+    let mut scenario = echo(&["jira", "github"])?;
+    for (key, value) in agent.as_object().into_iter().flatten() {
+        scenario.change_agent("jira", key, value.clone());
+    }
+    let setup = scenario.setup()?;
+    let file = setup.dir().join("supervisor.yaml");
+    let file = file.to_str().unwrap_or_default();
+    let output = setup.run(&[&["agents", "doctor", "-o", "json", "-f", file], name].concat()).await?;
+    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    Ok((output.status.success(), lines(&output.stdout).with_context(|| words)?))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_doctor_starts_each_server_and_compares_its_tools() -> Result<()> {
+    let (is_well, agents) = examined(json!({}), &[]).await?;
+    ensure!(is_well && agents.len() == 2, "{agents:?}");
+    ensure!(agents[0]["tools"].as_array().is_some_and(|tools| !tools.is_empty()), "{agents:?}");
+    for (change, part) in [
+        (json!({"tools": ["echo", "ehco"]}), "`ehco` matches no tool"),
+        (json!({"requireApproval": ["detele_*"]}), "`detele_*` matches no tool"),
+        (json!({"mcp": [{"name": "gone", "stdio": {"command": "/nowhere/server"}}]}), "gone: "),
+        (
+            json!({"mcp": [{"name": "site", "http": {"url": "http://${SITE_HOST}:9"}}]}),
+            "SITE_HOST is not set",
+        ),
+    ] {
+        let (is_well, agents) = examined(change, &["jira"]).await?;
+        ensure!(!is_well && agents.len() == 1, "{part}: {agents:?}");
+        ensure!(agents[0]["faults"].to_string().contains(part), "{part}: {agents:?}");
+    }
+    let (is_well, agents) = examined(json!({}), &["nobody"]).await?;
+    ensure!(!is_well && agents.is_empty(), "{agents:?}");
+    Ok(())
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_pipe_and_an_argument_that_is_not_text_are_no_panic() -> Result<()> {
     use std::os::unix::ffi::OsStrExt as _;

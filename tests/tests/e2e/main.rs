@@ -2,6 +2,7 @@
 
 mod agent;
 mod argocd;
+mod catalogue;
 mod crashes;
 mod faults;
 mod figures;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use caipe_crds::catalogue;
 use caipe_crds::names::{self, OWN_AGENT_KEY, SHARED_KEY};
 use caipe_crds::resolve::SECRETS_ROOT;
 use caipe_crds::resource::agent::Agent;
@@ -71,7 +72,7 @@ pub(super) fn of_agent(agent: &Agent, mounts: &mut Mounts) {
     let name = &agent.name;
     let mut sources: Vec<_> = agent.secret_ref.iter().map(|secret| whole(&secret.name)).collect();
     sources.extend(keys(&key_files(agent)));
-    if !sources.is_empty() {
+    if !sources.is_empty() && !catalogue::has_separate_tools(agent) {
         mount(mounts, &format!("secrets-of-{name}"), &format!("agents/{name}"), sources);
     }
     let model = agent.model.as_ref().and_then(|model| model.secret_ref.as_ref());
@@ -134,6 +135,25 @@ fn projection(secret: &str, items: Option<Vec<KeyToPath>>) -> VolumeProjection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_agents_with_tool_servers_in_their_own_pod_get_the_secret() {
+        let mounted = |text: &str| {
+            let mut mounts = Mounts::default();
+            of_agent(&serde_saphyr::from_str(text).unwrap(), &mut mounts);
+            mounts.volumes.into_iter().map(|volume| volume.name).collect::<Vec<_>>()
+        };
+        let token = "env: [{ name: T, secretKeyRef: { name: t, key: T } }]";
+        assert!(
+            mounted(&format!("{{ name: jira, enabled: true, secretRef: {{ name: s }}, {token} }}"))
+                .is_empty()
+        );
+        // Splunk serves MCP itself, and the supervisor sends its token.
+        assert_eq!(mounted("{ name: splunk, enabled: true, secretRef: { name: s } }"), ["secrets-of-splunk"]);
+        let own = "mcp: [{ name: own, http: { url: 'http://a' } }]";
+        let own = mounted(&format!("{{ name: jira, enabled: true, secretRef: {{ name: s }}, {own} }}"));
+        assert_eq!(own, ["secrets-of-jira"]);
+    }
 
     #[test]
     fn a_key_that_is_no_variable_is_a_file_by_the_name_of_one() {
