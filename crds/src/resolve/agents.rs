@@ -28,7 +28,7 @@ pub(super) fn agents(cx: &mut Context<'_>, chain: Option<&ModelChoice>) -> Vec<R
     warn_of_unknown(cx, &requests, &declared);
     let mut rendered: Vec<_> =
         declared.iter().filter_map(|agent| render(cx, agent, &requests, chain)).collect();
-    delegates::check(cx, &mut rendered);
+    delegates::check(cx, &mut rendered, &declared);
     rendered
 }
 

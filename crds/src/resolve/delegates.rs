@@ -4,22 +4,23 @@ use std::collections::BTreeMap;
 
 use crate::names::normal;
 use crate::rendered::{Placement, RenderedAgent};
+use crate::resource::agent::Agent;
 
-use super::{Context, agents};
+use super::Context;
 
 /// Most agents in a chain of delegations below the supervisor: it delegates to a first agent, that one to a second, and that one to a
 /// third.
 pub const MOST_LEVELS: usize = 3;
 
-/// Leaves out the delegates that are disabled, with a warning, and checks the others.
-pub(super) fn check(cx: &mut Context<'_>, rendered: &mut [RenderedAgent]) {
+/// Leaves out the delegates that are declared and disabled, with a warning, and checks the others.
+pub(super) fn check(cx: &mut Context<'_>, rendered: &mut [RenderedAgent], declared: &[Agent]) {
     let names: Vec<String> = rendered.iter().map(|agent| agent.name.clone()).collect();
     for agent in rendered.iter_mut() {
         let path = path(&agent.name);
         agent.delegates = agent.delegates.iter().map(|name| normal(name)).collect();
         agent.delegates.sort();
         agent.delegates.dedup();
-        agent.delegates.retain(|name| names.contains(name) || left_out(cx, &path, name));
+        agent.delegates.retain(|name| names.contains(name) || left_out(cx, &path, name, declared));
     }
     let by_name: BTreeMap<&str, &RenderedAgent> =
         rendered.iter().map(|agent| (agent.name.as_str(), agent)).collect();
@@ -36,8 +37,8 @@ fn path(agent: &str) -> String {
 }
 
 /// Reports a delegate that is not enabled; false, so that it is left out.
-fn left_out(cx: &mut Context<'_>, path: &str, name: &str) -> bool {
-    if agents::declared(cx).iter().any(|agent| agent.name == name) {
+fn left_out(cx: &mut Context<'_>, path: &str, name: &str, declared: &[Agent]) -> bool {
+    if declared.iter().any(|agent| agent.name == name) {
         cx.warn(path, format!("the agent `{name}` is not enabled, so nothing is delegated to it"));
     } else {
         cx.fault(
