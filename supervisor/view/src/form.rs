@@ -38,6 +38,8 @@ pub enum FormKind {
     Approval {
         /// The call's name and arguments, for people.
         call: String,
+        /// The arguments, which the answer may change; none if the agent does not tell them.
+        arguments: Option<Map<String, Value>>,
         /// The text that approves the call.
         approve: String,
         /// Whether an approval may also allow later calls of the tool.
@@ -104,6 +106,8 @@ pub enum FormAnswer {
     Approve,
     /// The call may run, and all later calls of the tool in the conversation.
     Always,
+    /// The call may run with these arguments instead.
+    Edit(Map<String, Value>),
     /// The call may not run: this text is its result.
     Respond(String),
     /// The call may not run, with the reason.
@@ -147,7 +151,12 @@ impl Form {
             let choice = fields.first().and_then(|field| field.choices.first()).and_then(Value::as_str);
             let approve = one_line(choice.unwrap_or("approve"));
             let always = wire.always == Some(true);
-            FormKind::Approval { call: call(&action, wire.arguments.as_ref()), approve, always }
+            let call = call(&action, wire.arguments.as_ref());
+            let arguments = match wire.arguments {
+                Some(Value::Object(arguments)) => Some(arguments),
+                _ => None,
+            };
+            FormKind::Approval { call, arguments, approve, always }
         } else if fields.is_empty() {
             FormKind::Words
         } else {
@@ -179,6 +188,11 @@ impl Form {
             FormAnswer::Always => {
                 let decision = json!({"type": "approve", "action_name": action, "always": true});
                 vec![Part::text("always"), self.resume(decision)]
+            }
+            FormAnswer::Edit(arguments) => {
+                let edited = json!({"name": action, "args": arguments});
+                let decision = json!({"type": "edit", "action_name": action, "edited_action": edited});
+                vec![Part::text(as_lines(arguments)), self.resume(decision)]
             }
             FormAnswer::Respond(message) => vec![
                 Part::text(message.as_str()),

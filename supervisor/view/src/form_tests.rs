@@ -82,10 +82,18 @@ fn an_action_without_fields_wants_approval() {
     let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"key": "A-1"}, "input_fields": []});
     let form = Form::read(&data).unwrap();
     let call = "delete_issue {\"key\":\"A-1\"}".to_owned();
-    assert_eq!(form.kind, FormKind::Approval { call, approve: "approve".to_owned(), always: false });
+    let arguments = data["arguments"].as_object().cloned();
+    assert_eq!(
+        form.kind,
+        FormKind::Approval { call, arguments, approve: "approve".to_owned(), always: false }
+    );
     let parts = form.parts(&FormAnswer::Approve);
     let decision = json!({"resume": {"decisions": [{"type": "approve", "action_name": "delete_issue"}]}});
     assert_eq!(parts[1].as_data(), Some(&decision));
+    let edited = json!({"key": "A-2"});
+    let parts = form.parts(&FormAnswer::Edit(edited.as_object().cloned().unwrap()));
+    let edit = json!({"type": "edit", "action_name": "delete_issue", "edited_action": {"name": "delete_issue", "args": edited}});
+    assert_eq!(parts[1].as_data(), Some(&json!({"resume": {"decisions": [edit]}})));
     let parts = form.parts(&FormAnswer::Reject("not now".to_owned()));
     let decision = json!({"resume": {"decisions": [{"type": "reject", "action_name": "delete_issue", "message": "not now"}]}});
     assert_eq!((parts[0].as_text(), parts[1].as_data()), (Some("not now"), Some(&decision)));

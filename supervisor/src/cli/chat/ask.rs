@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 use caipe_engine::{FieldType, FormField};
 use caipe_view::{Field, FieldKind, Form, FormAnswer, FormKind, one_line, plain};
 
+use super::edit::Edit;
+
 /// A form that is being filled in.
 #[derive(Debug)]
 pub(super) struct Questionnaire<'a> {
@@ -13,6 +15,8 @@ pub(super) struct Questionnaire<'a> {
     /// The lines so far of a text that continues.
     text: String,
     values: Map<String, Value>,
+    /// The changed arguments of a call.
+    edit: Option<Edit<'a>>,
     answer: Option<FormAnswer>,
 }
 
@@ -28,7 +32,7 @@ pub(super) struct Question {
 impl<'a> Questionnaire<'a> {
     /// A form of which nothing is filled in.
     pub(super) fn new(form: &'a Form) -> Self {
-        Self { kind: &form.kind, next: 0, text: String::new(), values: Map::new(), answer: None }
+        Self { kind: &form.kind, next: 0, text: String::new(), values: Map::new(), edit: None, answer: None }
     }
 
     /// The next question; `None` once everything is answered.
@@ -41,11 +45,7 @@ impl<'a> Questionnaire<'a> {
                 Some(Question { lines: Vec::new(), prompt: "> ".to_owned() })
             }
             FormKind::Fields(fields) => fields.get(self.next).map(field_question),
-            FormKind::Approval { always, .. } => {
-                let always = if *always { ", always" } else { "" };
-                let prompt = format!("Allow this? [y{always}, n, n REASON, respond TEXT] ");
-                Some(Question { lines: Vec::new(), prompt })
-            }
+            FormKind::Approval { arguments, always, .. } => Some(self.approval(arguments.is_some(), *always)),
             FormKind::Words => Some(Question { lines: Vec::new(), prompt: "answer> ".to_owned() }),
         }
     }
@@ -70,10 +70,51 @@ impl<'a> Questionnaire<'a> {
                 }
                 self.next += 1;
             }
-            FormKind::Approval { always, .. } => self.answer = Some(decision(line, *always)?),
+            FormKind::Approval { arguments, always, .. } => {
+                return self.answer_approval(line, arguments.as_ref(), *always);
+            }
             FormKind::Words if line.is_empty() => return Err("The agent waits for an answer.".to_owned()),
             FormKind::Words => self.answer = Some(FormAnswer::Words(line.to_owned())),
         }
+        Ok(())
+    }
+
+    fn approval(&self, can_edit: bool, always: bool) -> Question {
+        if let Some(question) = self.edit.as_ref().and_then(Edit::question) {
+            return question;
+        }
+        let (lines, changed) = match &self.edit {
+            Some(edit) => (edit.difference(), edit.changed().is_some()),
+            None => (Vec::new(), false),
+        };
+        let edit = if can_edit { ", edit" } else { "" };
+        let (what, always) = match (changed, always) {
+            (true, _) => ("this with the changes", ""),
+            (false, true) => ("this", ", always"),
+            (false, false) => ("this", ""),
+        };
+        Question { lines, prompt: format!("Allow {what}? [y{always}{edit}, n, n REASON, respond TEXT] ") }
+    }
+
+    fn answer_approval(
+        &mut self,
+        line: &str,
+        arguments: Option<&'a Map<String, Value>>,
+        always: bool,
+    ) -> Result<(), String> {
+        if let Some(edit) = self.edit.as_mut().filter(|edit| edit.question().is_some()) {
+            return edit.answer(line);
+        }
+        if let (Some(arguments), "edit" | "e") = (arguments, line.to_lowercase().as_str()) {
+            self.edit.get_or_insert_with(|| Edit::new(arguments)).restart();
+            return Ok(());
+        }
+        let changed = self.edit.as_ref().and_then(Edit::changed);
+        let answer = match (decision(line, always && changed.is_none())?, changed) {
+            (FormAnswer::Approve, Some(changed)) => FormAnswer::Edit(changed.clone()),
+            (answer, _) => answer,
+        };
+        self.answer = Some(answer);
         Ok(())
     }
 

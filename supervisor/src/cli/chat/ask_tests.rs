@@ -177,3 +177,49 @@ fn a_plain_question_wants_words() {
     let data = json!({"user_input": true, "response": "Which one?"});
     assert_eq!(fill(&data, &["", " the first "]).0, FormAnswer::Words("the first".to_owned()));
 }
+
+#[test]
+fn the_arguments_of_a_call_may_be_changed_before_it_is_allowed() {
+    let arguments = json!({"title": "Disk full", "labels": ["ops"], "count": 2});
+    let data = json!({"user_input": true, "action_name": "create", "arguments": arguments, "always": true});
+    let form = Form::read(&data).unwrap();
+    let mut asked = Questionnaire::new(&form);
+    let prompts = [
+        ("edit", "Allow this? [y, always, edit, n, n REASON, respond TEXT] "),
+        ("Disk is full", "title [Disk full]> "),
+        ("", "labels [ops]> "),
+        ("many", "count [2]> "),
+        ("3", "count [2]> "),
+    ];
+    let mut complaints = Vec::new();
+    for (line, prompt) in prompts {
+        assert_eq!(asked.question().unwrap().prompt, prompt);
+        complaints.extend(asked.answer(line).err());
+    }
+    assert_eq!(complaints, ["Give JSON, for example 2: expected value at line 1 column 1."]);
+    let question = asked.question().unwrap();
+    assert_eq!(
+        question.lines,
+        ["- title: \"Disk full\"", "+ title: \"Disk is full\"", "- count: 2", "+ count: 3"]
+    );
+    assert_eq!(question.prompt, "Allow this with the changes? [y, edit, n, n REASON, respond TEXT] ");
+    assert!(asked.answer("always").is_err(), "later calls have other arguments");
+    asked.answer("y").unwrap();
+    let edited = json!({"title": "Disk is full", "labels": ["ops"], "count": 3});
+    let FormAnswer::Edit(changed) = asked.finish() else { panic!("it is an edit") };
+    assert_eq!(Value::Object(changed), edited);
+}
+
+#[test]
+fn an_edit_without_a_change_is_no_edit() {
+    let data = json!({"user_input": true, "action_name": "create", "arguments": {"title": "Disk full"}});
+    assert_eq!(fill(&data, &["edit", "", "y"]).0, FormAnswer::Approve);
+    assert_eq!(fill(&data, &["edit", "Other", "e", "Disk full", "y"]).0, FormAnswer::Approve);
+    let rejected = FormAnswer::Reject("wrong title".to_owned());
+    assert_eq!(fill(&data, &["edit", "Other", "n wrong title"]).0, rejected);
+    // A text may have several lines.
+    let FormAnswer::Edit(changed) = fill(&data, &["edit", r#""a\nb""#, "y"]).0 else {
+        panic!("it is an edit")
+    };
+    assert_eq!(changed["title"], "a\nb");
+}

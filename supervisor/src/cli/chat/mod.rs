@@ -9,6 +9,7 @@
 
 mod ask;
 mod command;
+mod edit;
 mod error;
 mod follow;
 mod interrupts;
