@@ -22,14 +22,16 @@ pub enum LogFormat {
 
 /// The levels of targets that no filter raises. The model client logs the responses of providers verbatim, with prompts and
 /// secrets. kube's client logs whole responses of the API server that it cannot parse, which may be Secrets. HTTP/2 libraries
-/// log headers, with tokens among them.
-const QUIET: [(&str, LevelFilter); 7] = [
+/// log headers, with tokens among them. The MCP client logs each failed connection as an error, with Rust types; the supervisor
+/// reports them itself.
+const QUIET: [(&str, LevelFilter); 8] = [
     ("genai", LevelFilter::OFF),
     ("kube_client::client", LevelFilter::ERROR),
     ("h2", LevelFilter::INFO),
     ("hyper", LevelFilter::INFO),
     ("hyper_util", LevelFilter::INFO),
     ("reqwest", LevelFilter::INFO),
+    ("rmcp::transport::worker", LevelFilter::OFF),
     ("rustls", LevelFilter::INFO),
 ];
 

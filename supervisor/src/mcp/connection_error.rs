@@ -50,7 +50,8 @@ pub(super) fn is_too_large(error: &DynamicTransportError) -> bool {
     matches!(error, Some(StreamableHttpError::ResponseBodyTooLarge { .. }))
 }
 
-fn transport(error: &DynamicTransportError) -> String {
+/// The same, neither bounded nor without secrets.
+pub(super) fn transport(error: &DynamicTransportError) -> String {
     match error.error.downcast_ref::<StreamableHttpError<reqwest::Error>>() {
         // The client library hides the reason of the HTTP client, such as a refused connection.
         Some(StreamableHttpError::Client(error)) => chain(error),

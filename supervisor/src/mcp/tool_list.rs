@@ -7,6 +7,7 @@ use rmcp::model::{ClientRequest, ErrorCode, ListToolsRequest, PaginatedRequestPa
 use rmcp::service::{Peer, PeerRequestOptions, RoleClient, ServiceError};
 use serde_json::Value;
 
+use super::connection_error;
 use super::error::ListError;
 
 const MAX_PAGES: usize = 64;
@@ -50,7 +51,11 @@ pub(super) async fn list_tools(
             Err(error) if lacks_tools(peer, &error) => return Ok(list),
             Err(ServiceError::TransportClosed) => return Err(ListError::Lost),
             Err(error) => {
-                return Err(ListError::Refused(error.to_string().chars().take(REASON_CHARS).collect()));
+                let reason = match &error {
+                    ServiceError::TransportSend(error) => connection_error::transport(error),
+                    _ => error.to_string(),
+                };
+                return Err(ListError::Refused(reason.chars().take(REASON_CHARS).collect()));
             }
         };
         list.tools.extend(page.tools);
