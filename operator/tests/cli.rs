@@ -110,10 +110,8 @@ fn render_prints_a_spec_without_secrets_and_with_its_hash() {
     assert_eq!((code, stderr.as_str()), (0, ""));
     let spec: caipe_crds::RenderedSpec = serde_saphyr::from_str(&stdout).unwrap();
     assert_eq!(spec.hash, spec.content_hash());
-    assert_eq!(
-        spec.agent("Jira").unwrap().secrets_dir.as_deref(),
-        Some("/var/run/caipe/secrets/agents/jira")
-    );
+    // Only the pods of its tool servers have its Secret.
+    assert_eq!(spec.agent("Jira").unwrap().secrets_dir, None);
     assert_eq!(spec.models[0].secrets_dir.as_deref(), Some("/var/run/caipe/secrets/model"));
 }
 
