@@ -226,6 +226,12 @@ pub struct ModelPrice {
 pub struct Rag {
     /// The URL of its MCP endpoint.
     pub url: String,
+    /// Headers of each request; values are templates.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub headers: BTreeMap<String, String>,
+    /// The directory with the variables of the headers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub secrets_dir: Option<String>,
     /// Most `search` calls of a run (`SEARCH_MAX_CALLS`).
     pub search_max_calls: u32,
     /// Most `fetch_document` calls of a run (`FETCH_DOCUMENT_MAX_CALLS`).

@@ -6,7 +6,7 @@ use crate::catalogue::{Command, Entry, Registry, Server};
 use crate::names::{self, normal};
 use crate::rendered::{McpServer, McpTransport};
 use crate::resource::agent::{Agent, AgentMode};
-use crate::resource::common::EnvVar;
+use crate::resource::common::{EnvVar, SecretHeader};
 use crate::resource::mcp::{self, Container, ContainerPlacement};
 
 use super::{Context, template, variable_part};
@@ -72,15 +72,17 @@ fn declared(cx: &mut Context<'_>, agent: &Agent, server: &mcp::McpServer) -> Opt
         env.extend(environment(&stdio.env));
         stdio_transport(&known, &stdio.command, &stdio.args, &env, stdio.cwd.clone())
     } else if let Some(http) = &server.http {
-        let header = |it: &crate::resource::common::SecretHeader| {
-            (it.name.clone(), format!("{}${{{}}}", it.prefix, it.secret_key_ref.variable()))
-        };
-        let headers = http.headers_from.iter().map(header).collect();
-        McpTransport::Http { url: template::fill(&http.url, &known), headers }
+        McpTransport::Http { url: template::fill(&http.url, &known), headers: headers(&http.headers_from) }
     } else {
         container(cx, agent, server.container.as_ref()?, &server.name)?
     };
     Some(McpServer::new(&server.name, transport))
+}
+
+/// The headers of a server over HTTP, as templates.
+pub(super) fn headers(headers: &[SecretHeader]) -> BTreeMap<String, String> {
+    let template = |it: &SecretHeader| format!("{}${{{}}}", it.prefix, it.secret_key_ref.variable());
+    headers.iter().map(|it| (it.name.clone(), template(it))).collect()
 }
 
 fn stdio_transport(

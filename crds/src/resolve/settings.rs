@@ -7,7 +7,7 @@ use crate::rendered::{
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
 
-use super::Context;
+use super::{Context, RAG_SECRETS, servers};
 
 /// The RAG server of a local installation.
 const RAG_SERVER: &str = "http://localhost:9446";
@@ -106,12 +106,15 @@ pub(super) fn rag(cx: &mut Context<'_>) -> Option<Rag> {
         return None;
     }
     let declared = declared.unwrap_or_else(|| declared::Rag::at(RAG_SERVER));
+    let secrets_dir = cx.secrets_dir(RAG_SECRETS, !declared.headers_from.is_empty());
     let mut number = |name: &str, bounds, otherwise| {
         let value = cx.vars.number(name, bounds);
         cx.read(value).unwrap_or(otherwise)
     };
     Some(Rag {
         url: mcp_endpoint(url.unwrap_or(&declared.url)),
+        headers: servers::headers(&declared.headers_from),
+        secrets_dir,
         search_max_calls: number("SEARCH_MAX_CALLS", 1..=1000, declared.search_max_calls),
         fetch_document_max_calls: number(
             "FETCH_DOCUMENT_MAX_CALLS",

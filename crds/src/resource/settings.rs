@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::budget::Guards;
-use super::common::{SecretKeyRef, SecretRef, TextSource};
+use super::common::{SecretHeader, SecretKeyRef, SecretRef, TextSource, list_map};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
@@ -21,6 +21,11 @@ pub struct Rag {
     #[schemars(length(max = 2048))]
     #[x_kube(validation = Rule::new(rules::URL_CEL).message(rules::URL))]
     pub url: String,
+    /// Headers of each request whose values are in Secrets, for example a bearer token.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 16))]
+    #[x_kube(merge_strategy = list_map("name"))]
+    pub headers_from: Vec<SecretHeader>,
     /// Most `search` calls of one request.
     #[serde(default = "number::<5>")]
     #[schemars(range(min = 1, max = 1000))]
@@ -385,6 +390,7 @@ impl Rag {
     pub fn at(url: &str) -> Self {
         Self {
             url: url.to_owned(),
+            headers_from: Vec::new(),
             search_max_calls: 5,
             fetch_document_max_calls: 10,
             max_output_chars: 10_000,

@@ -160,7 +160,8 @@ impl InstanceBuilder<'_> {
     pub(super) fn supervisor_toolbox(&self) -> Arc<Toolbox> {
         let Settings { spec, env, .. } = self.settings;
         let servers = spec.rag.iter().map(|rag| knowledge_base(&spec.limits, rag)).collect();
-        self.start(SUPERVISOR, servers, env)
+        let secrets = spec.rag.as_ref().and_then(|rag| rag.secrets_dir.as_deref());
+        self.start(SUPERVISOR, servers, &with_secrets(env, secrets))
     }
 
     fn start(&self, agent: &str, servers: Vec<ServerSpec>, env: &BTreeMap<String, String>) -> Arc<Toolbox> {

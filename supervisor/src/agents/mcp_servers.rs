@@ -45,11 +45,12 @@ pub fn server_specs(spec: &RenderedSpec, agent: &RenderedAgent) -> Vec<ServerSpe
 
 /// The declaration of the knowledge base. It may start later than the supervisor, and is tried again until it responds.
 pub(super) fn knowledge_base(limits: &Limits, rag: &Rag) -> ServerSpec {
+    let transport = Transport::Http { url: rag.url.clone(), headers: rag.headers.clone() };
     ServerSpec {
         reads: vec!["*".to_owned()],
         start_deadline: KNOWLEDGE_BASE_START,
         call_timeout: Duration::from_millis(limits.tool_timeout_ms),
-        ..ServerSpec::new("knowledge base", Transport::http(&*rag.url))
+        ..ServerSpec::new("knowledge base", transport)
     }
 }
 

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use caipe_tests::scenario::{Scenario, answer};
 use caipe_tests::sdk::with_packages;
 use caipe_tests::supervisor::{Setup, until};
 use caipe_tests::{peers, programs};
@@ -140,6 +141,26 @@ async fn beyond_loopback_a_key_is_needed() -> Result<()> {
             "{seen:?}"
         );
     }
+    Ok(())
+}
+
+/// The supervisor sends the key of `headersFrom`, and its answer names the document that the model read.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_answers_from_a_knowledge_base_with_a_key() -> Result<()> {
+    let key = "a-key-of-enough-letters";
+    let setup = Setup::new()?.file("slim.md", "# SLIM\n\nA protocol of agents.\n")?.env("CAIPE_KB_KEY", key);
+    kb(&setup, &["add", "slim.md"]).await?;
+    let (_server, url) = serve(&setup, &[]).await?;
+    let secret = json!({"name": "documents", "key": "KB_KEY"});
+    let header = json!({"name": "Authorization", "prefix": "Bearer ", "secretKeyRef": secret});
+    let fetch = json!({"name": "fetch_document", "arguments": {"document_id": "slim.md"}});
+    let scenario = Scenario::new()
+        .set("agents", json!([]))
+        .set("rag", json!({"url": url, "headersFrom": [header]}))
+        .turn(json!({"result_contains": "protocol"}), answer("A protocol."))
+        .turn(json!({"user": "*"}), json!({"calls": [fetch]}));
+    let supervisor = scenario.setup()?.env("KB_KEY", key).start().await?;
+    assert_eq!(supervisor.ask("what is slim?").await?.result()?, "A protocol.\n\n**Sources**\n\n1. slim.md");
     Ok(())
 }
 

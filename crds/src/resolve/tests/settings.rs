@@ -139,6 +139,17 @@ fn the_knowledge_base_of_the_resource_and_of_the_environment() {
 }
 
 #[test]
+fn the_headers_of_the_knowledge_base_name_variables() {
+    let header = "{ name: Authorization, prefix: 'Bearer ', secretKeyRef: { name: kb, key: kb-key } }";
+    let with = resource(&format!("rag: {{ url: 'http://rag', headersFrom: [{header}] }}"));
+    let rag = resolve(&with, &env(&[])).unwrap().spec.rag.unwrap();
+    assert_eq!(rag.headers, [("Authorization".to_owned(), "Bearer ${kb_key}".to_owned())].into());
+    assert_eq!(rag.secrets_dir, None, "the environment has it");
+    let rag = resolve_for(&with, &env(&[]), &cluster(&[])).unwrap().spec.rag.unwrap();
+    assert_eq!(rag.secrets_dir.as_deref(), Some("/var/run/caipe/secrets/rag"));
+}
+
+#[test]
 fn the_tools_for_agents_of_others() {
     let agents = "agents: [{ name: jira }, { name: pipelines, external: { url: 'https://p.example' } }]";
     let with = resource(&format!("{agents}\na2a: {{ allow: [ '*.example', '10.0.0.0/8' ] }}"));

@@ -34,6 +34,7 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
             secrets::of_agent(&member.declared, &mut mounts);
         }
     }
+    secrets::of_rag(spec.rag.as_ref(), &mut mounts);
     let tools: Vec<_> = cx.hosted_agents().flat_map(|member| sidecars::tools(cx, member)).collect();
     let sidecars = sidecars::sidecars(cx, &tools)?;
     let grace = probes::SHORTEST_GRACE;

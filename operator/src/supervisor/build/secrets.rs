@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use caipe_crds::catalogue;
 use caipe_crds::names::{self, OWN_AGENT_KEY, SHARED_KEY};
-use caipe_crds::resolve::SECRETS_ROOT;
+use caipe_crds::resolve::{RAG_SECRETS, SECRETS_ROOT};
 use caipe_crds::resource::agent::Agent;
-use caipe_crds::resource::common::SecretKeyRef;
+use caipe_crds::resource::common::{SecretHeader, SecretKeyRef};
+use caipe_crds::resource::settings::Rag;
 use k8s_openapi::api::core::v1::{
     KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
 };
@@ -42,14 +43,26 @@ pub(in crate::supervisor) fn key_files(agent: &Agent) -> Vec<KeyFile> {
     });
     let headers = agent.mcp.iter().filter_map(|server| server.http.as_ref());
     let headers = headers.flat_map(|http| &http.headers_from);
-    let headers =
-        headers.map(|header| KeyFile::new(&header.secret_key_ref.variable(), &header.secret_key_ref));
+    let headers = headers.map(header_file);
     let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
     let token = token.map(SecretKeyRef::from).map(|token| KeyFile::new(&token.variable(), &token));
     let mut files: Vec<KeyFile> = variables.chain(headers).chain(token).collect();
     files.sort();
     files.dedup();
     files
+}
+
+fn header_file(header: &SecretHeader) -> KeyFile {
+    KeyFile::new(&header.secret_key_ref.variable(), &header.secret_key_ref)
+}
+
+/// The Secrets of the knowledge base's headers.
+pub(super) fn of_rag(rag: Option<&Rag>, mounts: &mut Mounts) {
+    let headers = rag.into_iter().flat_map(|rag| &rag.headers_from);
+    let files: Vec<KeyFile> = headers.map(header_file).collect();
+    if !files.is_empty() {
+        mount(mounts, "secrets-of-rag", RAG_SECRETS, keys(&files));
+    }
 }
 
 /// The Secrets of models and store, which supervisor and agents share.
@@ -135,6 +148,21 @@ fn projection(secret: &str, items: Option<Vec<KeyToPath>>) -> VolumeProjection {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_knowledge_base_has_the_keys_of_its_headers_only() {
+        let header = "{ name: A, secretKeyRef: { name: kb, key: kb-key } }";
+        let rag: Rag =
+            serde_saphyr::from_str(&format!("{{ url: 'http://rag', headersFrom: [{header}] }}")).unwrap();
+        let mut mounts = Mounts::default();
+        of_rag(Some(&rag), &mut mounts);
+        of_rag(Some(&Rag::at("http://rag")), &mut mounts);
+        let [volume] = &mounts.volumes[..] else { panic!("{:?}", mounts.volumes) };
+        let sources = volume.projected.as_ref().unwrap().sources.as_ref().unwrap();
+        let item = &sources[0].secret.as_ref().unwrap().items.as_ref().unwrap()[0];
+        assert_eq!((item.key.as_str(), item.path.as_str()), ("kb-key", "kb_key"));
+        assert_eq!(mounts.mounts[0].mount_path, "/var/run/caipe/secrets/rag");
+    }
 
     #[test]
     fn only_agents_with_tool_servers_in_their_own_pod_get_the_secret() {
