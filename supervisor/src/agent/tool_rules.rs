@@ -93,6 +93,8 @@ mod tests {
     fn the_tools_of_a_knowledge_base_have_caps_and_sizes() {
         let rag = Rag {
             url: String::new(),
+            headers: BTreeMap::new(),
+            secrets_dir: None,
             search_max_calls: 5,
             fetch_document_max_calls: 10,
             max_output_chars: 10_000,

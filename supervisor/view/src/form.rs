@@ -39,7 +39,7 @@ pub enum FormKind {
         /// The call's name and arguments, for people.
         call: String,
         /// The arguments, which the answer may change; none if the agent does not tell them.
-        arguments: Option<Map<String, Value>>,
+        arguments: Option<Box<Map<String, Value>>>,
         /// The text that approves the call.
         approve: String,
         /// Whether an approval may also allow later calls of the tool.
@@ -153,7 +153,7 @@ impl Form {
             let always = wire.always == Some(true);
             let call = call(&action, wire.arguments.as_ref());
             let arguments = match wire.arguments {
-                Some(Value::Object(arguments)) => Some(arguments),
+                Some(Value::Object(arguments)) => Some(Box::new(arguments)),
                 _ => None,
             };
             FormKind::Approval { call, arguments, approve, always }

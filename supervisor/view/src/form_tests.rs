@@ -82,7 +82,7 @@ fn an_action_without_fields_wants_approval() {
     let data = json!({"user_input": true, "action_name": "delete_issue", "arguments": {"key": "A-1"}, "input_fields": []});
     let form = Form::read(&data).unwrap();
     let call = "delete_issue {\"key\":\"A-1\"}".to_owned();
-    let arguments = data["arguments"].as_object().cloned();
+    let arguments = data["arguments"].as_object().cloned().map(Box::new);
     assert_eq!(
         form.kind,
         FormKind::Approval { call, arguments, approve: "approve".to_owned(), always: false }

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use caipe_engine::{FieldType, FormField};
 use caipe_view::{Field, FieldKind, Form, FormAnswer, FormKind, one_line, plain};
 
-use super::edit::Edit;
+use super::edit::{Edit, Question};
 
 /// A form that is being filled in.
 #[derive(Debug)]
@@ -18,15 +18,6 @@ pub(super) struct Questionnaire<'a> {
     /// The changed arguments of a call.
     edit: Option<Edit<'a>>,
     answer: Option<FormAnswer>,
-}
-
-/// The next thing to ask.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Question {
-    /// The lines to show first: the question and the choices.
-    pub(super) lines: Vec<String>,
-    /// The prompt before the answer.
-    pub(super) prompt: String,
 }
 
 impl<'a> Questionnaire<'a> {
@@ -71,7 +62,7 @@ impl<'a> Questionnaire<'a> {
                 self.next += 1;
             }
             FormKind::Approval { arguments, always, .. } => {
-                return self.answer_approval(line, arguments.as_ref(), *always);
+                return self.answer_approval(line, arguments.as_deref(), *always);
             }
             FormKind::Words if line.is_empty() => return Err("The agent waits for an answer.".to_owned()),
             FormKind::Words => self.answer = Some(FormAnswer::Words(line.to_owned())),

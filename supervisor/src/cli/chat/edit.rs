@@ -3,10 +3,17 @@
 use caipe_view::{one_line, plain};
 use serde_json::{Map, Value};
 
-use super::ask::Question;
-
 /// Most characters of a value in a prompt.
 const SHOWN: usize = 60;
+
+/// The next thing to ask.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Question {
+    /// The lines to show first: the question and the choices.
+    pub(super) lines: Vec<String>,
+    /// The prompt before the answer.
+    pub(super) prompt: String,
+}
 
 /// Arguments that a person changes.
 #[derive(Debug)]

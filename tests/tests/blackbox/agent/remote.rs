@@ -45,7 +45,7 @@ fn without_ids(answer: &Answer) -> Answer {
     fn mask(value: &mut Value) {
         match value {
             Value::String(text) => {
-                for word in ["approve ", "reject "] {
+                for word in ["approve ", "reject ", "respond "] {
                     let places: Vec<usize> =
                         text.match_indices(word).map(|(at, _)| at + word.len()).collect();
                     for at in places {
