@@ -5,7 +5,9 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::budget::Guards;
-use super::common::{SecretHeader, SecretKeyRef, SecretRef, TextSource, list_map};
+#[cfg(feature = "kubernetes")]
+use super::common::list_map;
+use super::common::{SecretHeader, SecretKeyRef, SecretRef, TextSource};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
 
