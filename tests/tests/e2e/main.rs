@@ -4,6 +4,7 @@ mod agent;
 mod argocd;
 mod catalogue;
 mod crashes;
+mod delegates;
 mod faults;
 mod figures;
 mod invalid;
