@@ -436,9 +436,9 @@ impl RenderedSpec {
         self
     }
 
-    /// The spec for a process that serves one agent. Returns that agent too. The settings of the supervisor and the
-    /// other agents are left out, except for the remote ones that it delegates to, so that a change there does not change this spec. A spec that is for this agent already keeps
-    /// its hash, which may cover fields that this program does not know.
+    /// The spec for a process that serves one agent. Returns that agent too. The settings of the supervisor and the other agents
+    /// are left out, except for the remote ones that it delegates to, so that a change there does not change this spec. A spec
+    /// that is for this agent already keeps its hash, which may cover fields that this program does not know.
     ///
     /// # Errors
     /// If there is no such agent, or this program cannot run it.

@@ -52,7 +52,7 @@ fn deflated(json: &[u8]) -> Result<Box<[u8]>, flate2::CompressError> {
     }
 }
 
-fn inflated(bytes: &[u8]) -> Result<Vec<u8>, flate2::DecompressError> {
+fn inflated(bytes: &[u8]) -> std::io::Result<Vec<u8>> {
     static DECOMPRESS: LazyLock<Mutex<Decompress>> = LazyLock::new(|| Mutex::new(Decompress::new(false)));
     let mut decompress = lock(&DECOMPRESS);
     decompress.reset(false);
@@ -61,8 +61,12 @@ fn inflated(bytes: &[u8]) -> Result<Vec<u8>, flate2::DecompressError> {
     loop {
         let read = usize::try_from(decompress.total_in()).unwrap_or(usize::MAX);
         let rest = bytes.get(read..).unwrap_or_default();
+        let before = output.len();
         if decompress.decompress_vec(rest, &mut output, FlushDecompress::Finish)? == Status::StreamEnd {
             return Ok(output);
+        }
+        if rest.is_empty() && output.len() == before {
+            return Err(std::io::ErrorKind::UnexpectedEof.into());
         }
         output.reserve(STEP);
     }
@@ -84,6 +88,15 @@ mod tests {
         fn every_text_is_restored(text in any::<String>(), times in 0..4000_usize) {
             let value = Value::String(text.repeat(times));
             prop_assert_eq!(CompressedJson::new(&value).unwrap().parse::<Value>().unwrap(), value);
+        }
+    }
+
+    #[test]
+    fn bytes_that_are_cut_off_are_an_error() {
+        let whole = CompressedJson::new(&json!(["a", "b", { "c": 1 }])).unwrap().0;
+        for length in 0..whole.len() {
+            let cut = CompressedJson(whole[..length].into());
+            assert!(cut.parse::<Value>().is_err(), "{length} of {} bytes", whole.len());
         }
     }
 

@@ -1,5 +1,4 @@
-//! `CaipeSupervisor`s in the watch cache, compressed except for their identity. Uncompressed, a resource with two agents takes
-//! ten times the memory.
+//! `CaipeSupervisor`s in the watch cache, compressed except for their identity.
 
 use caipe_crds::{CaipeSupervisor, CaipeSupervisorSpec, CaipeSupervisorStatus};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;

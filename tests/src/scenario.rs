@@ -44,6 +44,19 @@ impl Scenario {
         self
     }
 
+    /// Adds an agent that hands each task with this prompt to another one, and answers with its answer.
+    #[must_use]
+    pub fn delegating(self, name: &str, to: &str, prompt: &str) -> Self {
+        let task = json!({"name": "task", "arguments": {"subagent_type": to, "description": prompt}});
+        let is_agent = format!("You are the {name} agent.");
+        let mut scenario = self
+            .agent_with(name, json!([]))
+            .turn(json!({"system": is_agent, "turn": 0}), json!({"calls": [task]}))
+            .turn(json!({"system": is_agent}), json!({"text": "{{ last_result }}"}));
+        scenario.change_agent(name, "delegates", json!([to]));
+        scenario
+    }
+
     /// Adds an agent of another program at this address.
     #[must_use]
     pub fn foreign(mut self, name: &str, url: &str) -> Self {

@@ -30,7 +30,7 @@ pub use workflows::{VARIABLES as WORKFLOW_VARIABLES, read_task_config};
 
 /// The directory in a pod with one directory of secrets per owner, each with one file per variable.
 pub const SECRETS_ROOT: &str = "/var/run/caipe/secrets";
-/// The directory below it with the secrets of the knowledge base. No agent has this name.
+/// The directory below it with the secrets of the knowledge base. Those of agents are one level deeper.
 pub const RAG_SECRETS: &str = "rag";
 
 /// The directory in a pod with the file of a scripted model.

@@ -91,7 +91,8 @@ fn unknown_key(value: &Value, known: &[&str]) -> Option<String> {
     Some(format!("the key `{unknown}` is not known; the keys are {}", known.join(", ")))
 }
 
-/// The value with keys such as `display_text` as `displayText`. The arguments of a call become their JSON text, and a number or a truth value as default becomes a text.
+/// The value with keys such as `display_text` as `displayText`. The arguments of a call become their JSON text, and a number or
+/// a truth value as default becomes a text.
 fn in_camel_case(value: Value) -> Value {
     match value {
         Value::Object(object) => {

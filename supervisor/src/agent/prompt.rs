@@ -28,6 +28,13 @@ pub(super) fn worker_prompt(
     policy: &str,
     servers: &[ServerStatus],
 ) -> String {
+    let mut prompt = worker_text(name, own, agents, Some(policy).filter(|_| !servers.is_empty()));
+    push_tool_faults(&mut prompt, servers);
+    prompt
+}
+
+/// The same while all tool servers are available. Without any, there is no policy.
+fn worker_text(name: &str, own: &str, agents: &[AgentLine<'_>], policy: Option<&str>) -> String {
     let mut prompt = headed(name, own.trim_end());
     if !agents.is_empty() {
         prompt.push_str("\n\nYou can hand tasks to these agents with the tool `task`:");
@@ -35,10 +42,9 @@ pub(super) fn worker_prompt(
             let _ = write!(prompt, "\n- `{}`: {}", agent.name, agent.routing_hint.trim());
         }
     }
-    if !servers.is_empty() {
+    if let Some(policy) = policy {
         prompt.extend(["\n\n", policy]);
     }
-    push_tool_faults(&mut prompt, servers);
     prompt
 }
 
@@ -47,9 +53,11 @@ pub fn whole_prompt(spec: &RenderedSpec, name: &str) -> Option<String> {
     match spec.agent(name) {
         Some(agent) if agent.is_foreign() => None,
         Some(agent) => {
-            let policy = ToolPolicy::from(agent).explained();
-            let policy = if agent.mcp.is_empty() { String::new() } else { format!("\n\n{policy}") };
-            Some(headed(&agent.name, agent.system_prompt.trim_end()) + &policy)
+            let policy = ToolPolicy::from(agent);
+            let policy = Some(policy.explained()).filter(|_| !agent.mcp.is_empty());
+            let delegates = |line: &AgentLine<'_>| agent.delegates.iter().any(|name| name == line.name);
+            let agents: Vec<AgentLine<'_>> = agent_lines(spec).into_iter().filter(delegates).collect();
+            Some(worker_text(&agent.name, &agent.system_prompt, &agents, policy))
         }
         None => (name == "supervisor").then(|| supervisor_prompt(spec, &agent_lines(spec), &[])),
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caipe_crds::default_resource;
 use caipe_crds::prompt::AgentLine;
 
-use super::{supervisor_prompt, worker_prompt};
+use super::{supervisor_prompt, whole_prompt, worker_prompt};
 use crate::mcp::{ServerPhase, ServerStatus};
 
 fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -> ServerStatus {
@@ -19,6 +19,17 @@ fn the_prompt_of_a_worker_has_its_name_and_its_text() {
     let own = "Mind the gap.\n\n";
     assert_eq!(worker_prompt("github", own, &[], "Ask.", &[ready]), "Agent: github\n\nMind the gap.\n\nAsk.");
     assert_eq!(worker_prompt("github", own, &[], "Ask.", &[]), "Agent: github\n\nMind the gap.");
+}
+
+#[test]
+fn the_whole_prompt_of_an_agent_lists_its_delegates_only() {
+    let mut spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    spec.agents.iter_mut().filter(|agent| agent.name == "jira").for_each(|agent| {
+        agent.delegates = vec!["github".to_owned()];
+    });
+    let prompt = whole_prompt(&spec, "jira").unwrap();
+    assert!(prompt.contains("\n- `github`: ") && !prompt.contains("\n- `gitlab`: "), "{prompt}");
+    assert!(!whole_prompt(&spec, "github").unwrap().contains("with the tool `task`"));
 }
 
 #[test]

@@ -145,7 +145,7 @@ async fn run_server(directory: &Path, args: KbServe) -> anyhow::Result<ExitCode>
     let key = args.key.filter(|key| !key.expose_secret().is_empty());
     ensure!(
         args.listen.ip().is_loopback() || key.is_some(),
-        "refusing to listen on {}: whoever reaches it reads the documents; give --listen 127.0.0.1:PORT, or set the key that \
+        "refusing to listen on {}: everybody who reaches it could read the documents; give --listen 127.0.0.1:PORT, or set the key that \
          clients must send (CAIPE_KB_KEY)",
         args.listen
     );

@@ -30,7 +30,7 @@ pub(super) async fn run(args: McpBridge) -> anyhow::Result<ExitCode> {
     let key = Arc::make_mut(&mut environment).remove(TOOLS_KEY).filter(|key| !key.is_empty());
     ensure!(
         args.listen.ip().is_loopback() || key.is_some(),
-        "refusing to listen on {}: whoever reaches the bridge uses the tools of its server; give --listen 127.0.0.1:PORT, or set \
+        "refusing to listen on {}: everybody who reaches the bridge could use the tools of its server; give --listen 127.0.0.1:PORT, or set \
          the key that clients must send ({TOOLS_KEY})",
         args.listen
     );

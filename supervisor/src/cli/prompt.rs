@@ -20,15 +20,12 @@ pub(super) fn run(args: &Prompt) -> anyhow::Result<ExitCode> {
         format!("there is no prompt of `{}`: name supervisor or one of {}", args.name, names.join(", "))
     })?;
     super::print(format_args!("{}", prompt.trim_end()))?;
-    let is_supervisor = spec.agent(&args.name).is_none();
+    let agent = spec.agent(&args.name);
+    let all = || spec.agents.iter().map(|agent| agent.name.clone()).collect();
+    let agents: Vec<String> = agent.map_or_else(all, |agent| agent.delegates.clone());
     let abilities = Abilities {
-        agents: spec
-            .agents
-            .iter()
-            .filter(|_| is_supervisor)
-            .map(|agent| AgentName::new(&agent.name))
-            .collect(),
-        answer: if is_supervisor { AnswerMode::Structured } else { AnswerMode::Plain },
+        agents: agents.iter().map(|name| AgentName::new(name)).collect(),
+        answer: if agent.is_some() { AnswerMode::Plain } else { AnswerMode::Structured },
         forms: true,
         ..Abilities::default()
     };

@@ -19,17 +19,9 @@ fn chain(notes: &Path) -> Result<Scenario> {
     let mode = ["--mode", "noting", "--state"].map(str::to_owned);
     let arguments: Vec<String> = mode.into_iter().chain([notes.display().to_string()]).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut scenario = Scenario::new();
-    for (name, to) in [("first", "second"), ("second", "third")] {
-        let task = json!({"name": "task", "arguments": {"subagent_type": to, "description": "{{ user }}"}});
-        let is_agent = format!("You are the {name} agent.");
-        scenario = scenario
-            .agent_with(name, json!([]))
-            .turn(json!({"system": is_agent, "turn": 0}), json!({"calls": [task]}))
-            .turn(json!({"system": is_agent}), json!({"text": "{{ last_result }}"}));
-        scenario.change_agent(name, "delegates", json!([to]));
-    }
-    scenario = scenario
+    let mut scenario = Scenario::new()
+        .delegating("first", "second", "{{ user }}")
+        .delegating("second", "third", "{{ user }}")
         .agent("third", &server, &arguments)
         .agent_calls("third", "note", json!({"text": "{{ user }}"}))
         .asks("remove", &["first"]);

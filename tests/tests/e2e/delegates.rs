@@ -11,17 +11,10 @@ const AGENTS: [&str; 3] = ["first", "second", "third"];
 
 /// A chain of three remote agents. The last one repeats what it is asked.
 fn chain() -> Scenario {
-    let mut scenario = Scenario::new().set("distributedAgents", json!(["all"]));
-    for (name, to) in [("first", "second"), ("second", "third")] {
-        let task = json!({"name": "task", "arguments": {"subagent_type": to, "description": "{{ user }}"}});
-        let is_agent = format!("You are the {name} agent.");
-        scenario = scenario
-            .agent_with(name, json!([]))
-            .turn(json!({"system": is_agent, "turn": 0}), json!({"calls": [task]}))
-            .turn(json!({"system": is_agent}), json!({"text": "{{ last_result }}"}));
-        scenario.change_agent(name, "delegates", json!([to]));
-    }
-    scenario
+    Scenario::new()
+        .set("distributedAgents", json!(["all"]))
+        .delegating("first", "second", "{{ user }}")
+        .delegating("second", "third", "{{ user }}")
         .agent_with("third", json!([]))
         .turn(json!({"system": "You are the third agent."}), json!({"text": "third: {{ user }}"}))
         .asks("pass", &["first"])

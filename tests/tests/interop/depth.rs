@@ -11,19 +11,11 @@ use serde_json::json;
 async fn the_question_of_an_agent_made_with_an_sdk_comes_from_three_levels_down() -> Result<()> {
     for (sdk, arguments) in [(Sdk::Python10, &[][..]), (Sdk::Python10, &["--compat"]), (Sdk::Python03, &[])] {
         let Some((_program, url)) = Program::server(sdk, arguments).await? else { continue };
-        let mut scenario = Scenario::new();
-        for (name, to, prompt) in [("first", "second", "look"), ("second", "third", "ask")] {
-            let task = json!({"name": "task", "arguments": {"subagent_type": to, "description": prompt}});
-            let is_agent = format!("You are the {name} agent.");
-            scenario = scenario
-                .agent_with(name, json!([]))
-                .turn(json!({"system": is_agent, "turn": 0}), json!({"calls": [task]}))
-                .turn(json!({"system": is_agent}), json!({"text": "{{ last_result }}"}));
-        }
-        let mut agents = scenario.asks("look", &["first"]);
-        agents.change_agent("first", "delegates", json!(["second"]));
-        agents.change_agent("second", "delegates", json!(["third"]));
-        let supervisor = agents.foreign("third", &url).setup()?.start().await?;
+        let scenario = Scenario::new()
+            .delegating("first", "second", "look")
+            .delegating("second", "third", "ask")
+            .asks("look", &["first"]);
+        let supervisor = scenario.foreign("third", &url).setup()?.start().await?;
         let asked = supervisor.ask("look").await?;
         ensure!(asked.state() == "input-required", "{sdk:?}: {}\n{}", asked.outline(), supervisor.log());
         let shown = asked.texts("UserInputMetaData").concat();

@@ -49,6 +49,17 @@ fn a_limited_cost_needs_the_price_of_each_model() {
     let prices = |resource| resolve(&resource, &env(&[])).unwrap().spec.budgets.prices;
     let built_in = prices(with("gpt-5-mini-2025-08-07", ""));
     assert_eq!((built_in[0].input, built_in[0].cached, built_in[0].output), (250_000, 25_000, 2_000_000));
+    for (name, input) in [
+        ("gpt-5", 1_250_000),
+        ("claude-opus-4@20250514", 15_000_000),
+        ("us.anthropic.claude-sonnet-4-20250514-v1:0", 3_000_000),
+        ("claude-3-5-haiku-latest", 800_000),
+    ] {
+        assert_eq!(prices(with(&format!("'{name}'"), ""))[0].input, input, "{name}");
+    }
+    for other in ["gpt-5-pro", "gpt-5.1", "claude-opus-4-5", "o3-pro"] {
+        assert_eq!(faults(&with(other, ""), &[]).len(), 1, "{other} is another model");
+    }
     let own = prices(with("mine", ", prices: [{ model: mine, inputUsd: '2', outputUsd: '3.5' }]"));
     assert_eq!((own[0].input, own[0].cached, own[0].output), (2_000_000, 2_000_000, 3_500_000));
     let missing = faults(&with("mine", ""), &[]);

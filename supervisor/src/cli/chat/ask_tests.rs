@@ -187,7 +187,7 @@ fn the_arguments_of_a_call_may_be_changed_before_it_is_allowed() {
     let prompts = [
         ("edit", "Allow this? [y, always, edit, n, n REASON, respond TEXT] "),
         ("Disk is full", "title [Disk full]> "),
-        ("", "labels [ops]> "),
+        ("", "labels [[\"ops\"]]> "),
         ("many", "count [2]> "),
         ("3", "count [2]> "),
     ];

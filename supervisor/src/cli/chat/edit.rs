@@ -1,6 +1,6 @@
 //! The arguments of a call, changed one by one. Pure.
 
-use caipe_view::{one_line, plain};
+use caipe_view::one_line;
 use serde_json::{Map, Value};
 
 /// Most characters of a value in a prompt.
@@ -39,7 +39,7 @@ impl<'a> Edit<'a> {
         let (name, value) = self.after.iter().nth(self.next)?;
         let hint = "Enter keeps the value of an argument. A value that is no text is JSON.".to_owned();
         let lines = if self.next == 0 { vec![hint] } else { Vec::new() };
-        Some(Question { lines, prompt: format!("{} [{}]> ", one_line(name), shortened(&plain(value))) })
+        Some(Question { lines, prompt: format!("{} [{}]> ", one_line(name), shown(value)) })
     }
 
     /// Records the value of the argument. An empty line keeps it.
@@ -83,7 +83,9 @@ fn read(before: &Value, line: &str) -> Result<Value, String> {
     }
 }
 
-fn shortened(text: &str) -> String {
+/// A value as a person would write it: a text as it is, and anything else as JSON.
+fn shown(value: &Value) -> String {
+    let text = one_line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned));
     let mut characters = text.chars();
     let start: String = characters.by_ref().take(SHOWN).collect();
     if characters.next().is_some() { format!("{start}…") } else { start }
