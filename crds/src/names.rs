@@ -19,6 +19,9 @@ pub fn normal(name: &str) -> String {
 /// The port that the supervisor and each remote agent listen on.
 pub const PORT: u16 = 8000;
 
+/// The port of their metrics, if anybody may read them.
+pub const METRICS_PORT: u16 = 9090;
+
 /// The Deployment, Service, `ConfigMap` and so on of an agent that runs remotely. Ends in a hash if it would be too long.
 pub fn agent(supervisor: &str, agent: &str) -> String {
     let name = format!("{supervisor}-{agent}");

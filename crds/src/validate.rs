@@ -168,10 +168,12 @@ impl Found {
     }
 
     fn network_policy(&mut self, path: &str, policy: &NetworkPolicy) {
-        let NetworkPolicy { mode, ingress_from, egress } = policy;
+        let NetworkPolicy { mode, ingress_from, metrics_from, egress } = policy;
         let is_managed = *mode == NetworkPolicyMode::Managed;
-        self.rule(path, is_managed || (ingress_from.is_none() && egress.is_none()), rules::NETWORK_DISABLED);
+        let is_empty = ingress_from.is_none() && metrics_from.is_none() && egress.is_none();
+        self.rule(path, is_managed || is_empty, rules::NETWORK_DISABLED);
         self.peers(&format!("{path}.ingressFrom"), ingress_from.as_deref());
+        self.peers(&format!("{path}.metricsFrom"), metrics_from.as_deref());
         for (at, rule) in egress.iter().flatten().enumerate() {
             let path = format!("{path}.egress[{at}]");
             self.rule(&path, rule.to.is_some() || rule.ports.is_some(), rules::NETWORK_EGRESS);

@@ -21,6 +21,11 @@ pub struct NetworkPolicy {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16))]
     pub ingress_from: Option<Vec<NetworkPeer>>,
+    /// The peers that may read the metrics of the supervisor and its agents, on port 9090 of their pods. By default the pods do not
+    /// serve any: they need no authentication.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 16))]
+    pub metrics_from: Option<Vec<NetworkPeer>>,
     /// Further destinations of the supervisor, its agents and its tool servers, such as a proxy.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 16))]

@@ -82,7 +82,7 @@ pub const EXISTING_CLAIM: &str = "a claim of yours keeps its own size, class and
 pub const VOLUME_FIXED: &str = "the volume of conversations can grow, but not shrink or change its class: set sqlite.size to at least its previous value and leave sqlite.storageClassName as it is";
 /// Peers and rules need policies.
 pub const NETWORK_DISABLED: &str =
-    "without policies nothing is denied: remove ingressFrom and egress, or set mode to Managed";
+    "without policies nothing is denied: remove ingressFrom, metricsFrom and egress, or set mode to Managed";
 /// A peer has one kind.
 pub const NETWORK_PEER: &str =
     "a peer is a network or selects pods: set ipBlock alone, or namespaceSelector, podSelector or both";
@@ -116,7 +116,7 @@ pub(super) const EXISTING_CLAIM_CEL: &str =
 pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && has(s.store.sqlite) && has(s.store.sqlite.existingClaim)) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
 /// The CEL of [`NETWORK_DISABLED`].
 pub(super) const NETWORK_DISABLED_CEL: &str =
-    "self.mode == 'Managed' || !(has(self.ingressFrom) || has(self.egress))";
+    "self.mode == 'Managed' || !(has(self.ingressFrom) || has(self.metricsFrom) || has(self.egress))";
 /// The CEL of [`NETWORK`]. The code is stricter, because not every API server knows `isCIDR`.
 pub(super) const NETWORK_CEL: &str = "self.matches('^(([0-9]{1,3}[.]){3}[0-9]{1,3}/([12]?[0-9]|3[0-2])|[0-9A-Fa-f.]*:[0-9A-Fa-f:.]*/([1-9]?[0-9]|1[01][0-9]|12[0-8]))$')";
 /// The CEL of [`SIDECAR_PORTS`].

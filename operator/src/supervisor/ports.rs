@@ -1,17 +1,18 @@
-//! Ports of sidecars in the supervisor's pod, which all hosted agents share.
+//! Ports of sidecars: all hosted agents share those of the supervisor's pod, and the metrics have one in each pod.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use caipe_crds::names::METRICS_PORT;
 use caipe_crds::resolve::bridge_ports;
 use caipe_crds::resource::mcp::{ContainerPlacement, McpServer};
 use caipe_crds::{CaipeSupervisor, Fault, RenderedSpec};
 
 use super::decision::{Decision, in_process};
 
-/// Faults for sidecars of different in-process agents on one port.
+/// Faults for sidecars of different in-process agents on one port, and for those on the port of the metrics.
 pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fault> {
     let mut taken: BTreeMap<u16, (String, String)> = BTreeMap::new();
-    let mut faults = Vec::new();
+    let mut faults = on_the_port_of_the_metrics(resource);
     for agent in in_process(spec) {
         for (server, port) in sidecars(resource, &agent) {
             match taken.get(&port) {
@@ -31,6 +32,24 @@ pub(super) fn faults(resource: &CaipeSupervisor, spec: &RenderedSpec) -> Vec<Fau
         }
     }
     faults
+}
+
+fn on_the_port_of_the_metrics(resource: &CaipeSupervisor) -> Vec<Fault> {
+    let policy = resource.spec.network_policy.as_ref();
+    if policy.is_none_or(|policy| policy.metrics_from.is_none()) {
+        return Vec::new();
+    }
+    let names = resource.spec.agents().iter().map(|agent| &agent.name);
+    let sidecars =
+        names.flat_map(|agent| sidecars(resource, agent).into_iter().map(move |sidecar| (agent, sidecar)));
+    let fault = |(agent, (server, _)): (&String, (String, u16))| {
+        let message = format!(
+            "port {METRICS_PORT} of the pod serves the metrics, because networkPolicy.metricsFrom is set: give the sidecar \
+             another port, or set placement to Service"
+        );
+        Fault::new(format!("spec.agents[{agent}].mcp[{server}]"), message)
+    };
+    sidecars.filter(|(_, (_, port))| *port == METRICS_PORT).map(fault).collect()
 }
 
 /// The hosted agents whose ports fit into one pod, in this order: running in-process, about to run in-process,

@@ -30,7 +30,16 @@ const BESIDE: &str = "{ name: t, container: { image: i, port: 9000 } }";
 fn what_only_a_pod_shows_is_a_fault_with_its_path() {
     let two = format!("agents:\n{}{}", own("a", BESIDE), own("b", BESIDE));
     let twice = "{ name: one, http: { url: 'https://a', headersFrom: [{ name: A, secretKeyRef: { name: first, key: token } }] } }, { name: two, http: { url: 'https://b', headersFrom: [{ name: A, secretKeyRef: { name: second, key: token } }] } }";
+    let monitored = |port: u16| {
+        let mcp = format!("{{ name: t, container: {{ image: i, port: {port} }} }}");
+        format!("networkPolicy: {{ metricsFrom: [{{ podSelector: {{}} }}] }}\nagents:\n{}", own("a", &mcp))
+    };
     let cases: Vec<(String, &[&str])> = vec![
+        (monitored(9091), &[]),
+        (
+            monitored(9090),
+            &["spec.agents[a].mcp[t]: port 9090 of the pod serves the metrics, because networkPolicy.metricsFrom is set: give the sidecar another port, or set placement to Service"],
+        ),
         (
             two.clone(),
             &[

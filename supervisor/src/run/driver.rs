@@ -255,7 +255,7 @@ impl<S: Sink> Driver<S> {
 
     /// Waits for the next input, and queues all inputs that have arrived.
     async fn wait(&mut self, queue: &mut VecDeque<QueuedInput>) {
-        let mut read = 0;
+        let mut is_fast = false;
         if !self.urgent(queue) {
             if let Some(due) = self.sink.save_due()
                 && due < self.alarm.deadline()
@@ -268,7 +268,7 @@ impl<S: Sink> Driver<S> {
                 input = self.inputs.recv() => queue.extend(input),
                 input = self.effects.turn.next() => {
                     queue.push_back(input.into());
-                    read = 1;
+                    is_fast = self.effects.turn.is_fast();
                 }
                 () = &mut self.stopped, if !self.stopping => {}
                 () = &mut self.alarm => {}
@@ -286,20 +286,20 @@ impl<S: Sink> Driver<S> {
         {
             queue.push_back(input);
         }
-        if read > 0 {
-            self.read_on(queue, read).await;
+        if is_fast {
+            self.read_on(queue).await;
         }
     }
 
-    /// Queues the inputs of the turn that are ready after so many others.
-    async fn read_on(&mut self, queue: &mut VecDeque<QueuedInput>, mut read: usize) {
+    /// Queues the inputs of a fast turn that are ready. Of a slow one, to look for more would cost as much as its next piece.
+    async fn read_on(&mut self, queue: &mut VecDeque<QueuedInput>) {
         let mut yields = 0;
         while queue.len() < INPUT_QUEUE {
             if let Poll::Ready(input) = poll!(pin!(self.effects.turn.next())) {
                 queue.push_back(input.into());
-                (read, yields) = (read + 1, 0);
+                yields = 0;
             } else if yields == YIELDS {
-                return self.effects.turn.gather(read);
+                return self.effects.turn.gather();
             } else {
                 yields += 1;
                 yield_now().await;

@@ -19,9 +19,9 @@ use crate::metrics::metrics;
 /// How long a piece of text may be shown before it is stored. A crash loses the pieces of this time, and the turn is repeated.
 const SAVE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The pieces of all runs are saved at multiples of so many milliseconds, so that one transaction of the store contains those of
-/// many.
-const SAVE_GRID_MILLIS: i32 = 10;
+/// The pieces of all runs are saved at multiples of so many microseconds, so that one transaction of the store contains those
+/// of many.
+const SAVE_GRID: i64 = 25_000;
 
 /// How many numbers a commit reserves for events that are shown before they are stored. Once they are used up, the next event
 /// waits for a commit.
@@ -161,9 +161,9 @@ impl LogWriter {
     /// When the unsaved events must be written; `None` while there are none, or others are being written.
     pub(super) fn save_due(&self) -> Option<Instant> {
         let is_saving = self.saving.as_ref().is_some_and(|saving| !saving.is_finished());
-        let past = |at: Timestamp| (at.subsec_millisecond() % SAVE_GRID_MILLIS).unsigned_abs();
+        let past = |at: Timestamp| at.as_microsecond().rem_euclid(SAVE_GRID).unsigned_abs();
         let due = |(since, at): (Instant, Timestamp)| {
-            since + SAVE_INTERVAL - Duration::from_millis(past(at).into())
+            since + SAVE_INTERVAL - Duration::from_micros(past(at))
         };
         self.unsaved_since.filter(|_| !is_saving).map(due)
     }

@@ -13,9 +13,12 @@ use tracing::{Instrument, Span};
 
 use crate::agent::Agent;
 
-/// How long the pieces of a fast model are gathered, so that each does not wake the client's connection. A piece that comes
-/// after a longer pause is passed on at once.
+/// How long the pieces of a fast model are gathered, so that each does not wake the client's connection.
 const GATHER: Duration = Duration::from_millis(2);
+
+/// A piece that comes sooner after the last one is that of a fast model; any other is passed on at once. It is longer than a
+/// pause to gather.
+const FAST: Duration = Duration::from_millis(5);
 
 /// The turn under way, if there is one. Dropping it cancels the call of the model.
 #[derive(Default)]
@@ -67,11 +70,15 @@ impl ModelTurn {
         }
     }
 
-    /// Notes that so many inputs arrived together, and that no other is ready. The turn of a fast model is not read for a
-    /// while.
-    pub(super) fn gather(&mut self, inputs: usize) {
+    /// Notes that an input came, and returns whether the model is fast, so that others may be ready.
+    pub(super) fn is_fast(&mut self) -> bool {
+        self.0.as_mut().is_some_and(|turn| turn.pace.is_fast(Instant::now()))
+    }
+
+    /// Notes that no other input is ready. The turn is not read for a while.
+    pub(super) fn gather(&mut self) {
         if let Some(turn) = &mut self.0 {
-            turn.pace.gather(inputs, Instant::now());
+            turn.pace.gather(Instant::now());
         }
     }
 }
@@ -86,12 +93,12 @@ struct Pace {
 }
 
 impl Pace {
-    fn gather(&mut self, inputs: usize, now: Instant) {
-        let is_fast = inputs > 1 || self.last.is_some_and(|last| now < last + GATHER);
+    fn is_fast(&mut self, now: Instant) -> bool {
+        self.last.replace(now).is_some_and(|last| now < last + FAST)
+    }
+
+    fn gather(&mut self, now: Instant) {
         self.last = Some(now);
-        if !is_fast {
-            return;
-        }
         match &mut self.pause {
             Some(pause) => pause.as_mut().reset(now + GATHER),
             none => *none = Some(Box::pin(sleep_until(now + GATHER))),
@@ -140,35 +147,24 @@ fn model_input(turn: u32, item: Result<ModelEvent, ModelError>) -> Option<Input>
 mod tests {
     use super::*;
 
-    /// How long pieces are gathered after so many inputs.
-    async fn rest(pace: &mut Pace, inputs: usize) -> Duration {
-        let now = Instant::now();
-        pace.gather(inputs, now);
-        pace.gathered().await;
-        now.elapsed()
-    }
-
     #[tokio::test(start_paused = true)]
     async fn only_the_pieces_of_a_fast_model_are_gathered() {
         let mut pace = Pace::default();
         for _ in 0..3 {
-            assert_eq!(
-                rest(&mut pace, 1).await,
-                Duration::ZERO,
-                "the pieces of a slow model wait for nothing"
-            );
-            tokio::time::advance(GATHER).await;
+            assert!(!pace.is_fast(Instant::now()), "the pieces of a slow model wait for nothing");
+            tokio::time::advance(FAST).await;
         }
-        assert_eq!(rest(&mut pace, 2).await, GATHER, "two pieces came at once");
-        assert_eq!(rest(&mut pace, 1).await, Duration::ZERO, "the next one came after a pause");
-        tokio::time::advance(GATHER / 2).await;
-        assert_eq!(rest(&mut pace, 1).await, GATHER, "the next one came soon");
+        assert!(!pace.is_fast(Instant::now()));
+        assert!(pace.is_fast(Instant::now()), "two pieces came at once");
+        pace.gather(Instant::now());
+        pace.gathered().await;
+        assert!(pace.is_fast(Instant::now()), "the model is still fast after the pause");
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_pause_that_is_interrupted_goes_on() {
         let (mut pace, began) = (Pace::default(), Instant::now());
-        pace.gather(2, began);
+        pace.gather(began);
         assert!(futures::poll!(std::pin::pin!(pace.gathered())).is_pending());
         pace.gathered().await;
         assert_eq!(began.elapsed(), GATHER);

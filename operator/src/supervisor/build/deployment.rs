@@ -1,6 +1,6 @@
 //! The Deployment of the supervisor, and what all Deployments share.
 
-use caipe_crds::names::{self, AGENT_KEY, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
+use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -14,12 +14,14 @@ use super::pod::{self, Mounts};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
-use super::{BuildError, env, probes, secrets, service_account, volume_claim};
+use super::{BuildError, env, network_settings, probes, secrets, service_account, volume_claim};
 use crate::labels;
 
 const SPEC_DIR: &str = "/etc/caipe/spec";
 /// The directory of conversations.
 const DATA_DIR: &str = "/data";
+/// The variable with the address of the metrics.
+const METRICS_ADDRESS: &str = "CAIPE_METRICS_ADDRESS";
 /// `progressDeadlineSeconds`.
 const PROGRESS_SECONDS: i32 = 300;
 
@@ -133,18 +135,23 @@ pub(super) fn program(
     cx: &BuildContext<'_>,
     name: &str,
     command: &[&str],
-    env: Vec<EnvVar>,
+    mut env: Vec<EnvVar>,
     mounts: &Mounts,
     grace: i64,
 ) -> Result<Container, BuildError> {
     let mut container = pod::container(cx, name, &cx.image()?);
+    let mut ports = vec![sidecars::container_port(A2A_PORT, PORT)];
+    if network_settings::metrics_from(cx).is_some() {
+        ports.push(sidecars::container_port("metrics", METRICS_PORT));
+        env.push(env::plain(METRICS_ADDRESS, &format!("[::]:{METRICS_PORT}")));
+    }
     let (spec, listen) = (format!("{SPEC_DIR}/{SPEC_KEY}"), format!("[::]:{PORT}"));
     let grace = grace.to_string();
     let flags = ["-f", &spec, "--listen", &listen, "--data-dir", DATA_DIR, "--grace", &grace];
     container.command = Some(vec![PROGRAM.to_owned()]);
     container.args = Some(command.iter().chain(&flags).map(|&text| text.to_owned()).collect());
     container.env = Some(env::over(env, &cx.inputs.resource.spec.env));
-    container.ports = Some(vec![sidecars::container_port(A2A_PORT, PORT)]);
+    container.ports = Some(ports);
     container.volume_mounts = Some(mounts.mounts.clone());
     probes::probe_program(&mut container);
     Ok(container)

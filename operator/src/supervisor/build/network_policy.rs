@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use caipe_crds::names::PORT;
+use caipe_crds::names::{METRICS_PORT, PORT};
 use caipe_crds::rendered::{McpTransport, ModelChoice, Placement, RenderedAgent};
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
@@ -29,7 +29,13 @@ pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Option<NetworkPolicy> {
         rules.extend(tool_servers(cx, member));
     }
     rules.extend(supervisor_egress(cx).rules());
-    policy(cx, cx.name, Component::Supervisor, vec![ingress(callers(cx), PORT)], rules)
+    policy(cx, cx.name, Component::Supervisor, callable(cx, callers(cx)), rules)
+}
+
+/// These peers may call the program, and the declared ones may read its metrics.
+fn callable(cx: &BuildContext<'_>, from: Vec<NetworkPolicyPeer>) -> Vec<NetworkPolicyIngressRule> {
+    let metrics = network_settings::metrics_from(cx).map(|from| ingress(from, METRICS_PORT));
+    [ingress(from, PORT)].into_iter().chain(metrics).collect()
 }
 
 /// The peers that may call the supervisor: the declared ones with the operator. Otherwise pods of the cluster, because a key
@@ -64,7 +70,12 @@ pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -
     }
     rules.extend(egress.rules());
     let component = Component::Agent(&member.rendered.name);
-    policy(cx, name, component, vec![ingress(from, PORT)], rules)
+    // Somebody else's image has no metrics there.
+    let ingress = match member.program {
+        Program::Ours => callable(cx, from),
+        Program::Image(_) | Program::Foreign => vec![ingress(from, PORT)],
+    };
+    policy(cx, name, component, ingress, rules)
 }
 
 /// The policy of a tool server: its agent connects to it from its current placement.

@@ -21,6 +21,11 @@ pub(super) fn ingress_from(cx: &BuildContext<'_>) -> Option<Vec<NetworkPolicyPee
     Some(declared(cx)?.ingress_from.as_ref()?.iter().map(peer).collect())
 }
 
+/// The peers that may read the metrics; none if the pods serve none.
+pub(super) fn metrics_from(cx: &BuildContext<'_>) -> Option<Vec<NetworkPolicyPeer>> {
+    Some(declared(cx)?.metrics_from.as_ref()?.iter().map(peer).collect())
+}
+
 /// The further destinations of all pods.
 pub(super) fn egress_rules(cx: &BuildContext<'_>) -> impl Iterator<Item = NetworkPolicyEgressRule> {
     declared(cx).and_then(|policy| policy.egress.as_ref()).into_iter().flatten().map(egress_rule)

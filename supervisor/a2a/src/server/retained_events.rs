@@ -26,7 +26,8 @@ impl Default for LogBounds {
     }
 }
 
-/// Events that a log keeps although the budget of all logs is used up, so that readers at its end miss none.
+/// Events that a log keeps although the budget of all logs is used up, so that readers at its end miss none. Those readers are
+/// the common ones.
 const NEWEST: usize = 16;
 
 /// The memory that the events of many logs may use together.
@@ -159,16 +160,15 @@ impl Window {
         (batch, all)
     }
 
-    /// The index of the first event after `after`. Numbers are mostly consecutive, so the index can be computed; a search
-    /// would touch many events that are not in the processor's cache.
+    /// The index of the first event after `after`. Most readers are near the end, and a search would touch many events that are
+    /// not in the processor's cache.
     fn index_after(&self, after: u64) -> usize {
-        let first = self.events.front().map_or(0, |event| event.seq());
-        let place = usize::try_from(after.saturating_add(1).saturating_sub(first)).unwrap_or(usize::MAX);
-        let is_last = |at: usize| self.events.get(at).is_some_and(|event| event.seq() == after);
-        match place.checked_sub(1) {
-            Some(before) if is_last(before) => place,
-            _ => self.events.partition_point(|event| event.seq() <= after),
+        let newest = self.events.iter().rev().take(NEWEST);
+        let newer = newest.take_while(|event| event.seq() > after).count();
+        if newer < NEWEST {
+            return self.events.len() - newer;
         }
+        self.events.partition_point(|event| event.seq() <= after)
     }
 
     /// A snapshot of the task, shared by all readers of dropped events while the events after it are in memory.

@@ -125,6 +125,7 @@ agents: [{ name: own, identity: { configMapRef: { name: identity } } }]",
   ingressFrom:
   - { namespaceSelector: { matchLabels: { team: portal } }, podSelector: { matchExpressions: [{ key: app, operator: In, values: [web] }] } }
   - { ipBlock: { cidr: 10.0.0.0/8, except: [10.1.0.0/16] } }
+  metricsFrom: [{ namespaceSelector: { matchLabels: { kubernetes.io/metadata.name: monitoring } } }]
   egress:
   - { to: [{ ipBlock: { cidr: 192.0.2.0/24 } }], ports: [{ port: 3128 }, { protocol: UDP, port: 9000, endPort: 9010 }] }
 distributedAgents: [own]
