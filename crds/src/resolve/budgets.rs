@@ -1,8 +1,8 @@
 //! The budgets of runs, and the prices of models.
 
-use crate::rendered::{Budget, Budgets, ModelChoice, ModelPrice, RenderedAgent};
+use crate::rendered::{Budget, Budgets, ModelChoice, ModelPrice, RenderedAgent, ToolBudget};
 use crate::resource::agent::Agent;
-use crate::resource::budget as declared;
+use crate::resource::budget::{self as declared, ToolBudget as DeclaredTools};
 
 use super::Context;
 
@@ -77,17 +77,44 @@ pub(super) fn budgets(cx: &mut Context<'_>, models: &[ModelChoice], agents: &[Re
             ),
         }
     }
-    Budgets { run, tools: declared.tools, prices }
+    let tools = declared.tools.iter().enumerate().map(|(at, tools)| tool_budget(cx, at, tools)).collect();
+    Budgets { run, tools, prices }
+}
+
+/// An entry of `budgets.tools`. It limits something, or has a price that counts for the run.
+fn tool_budget(cx: &mut Context<'_>, at: usize, declared: &DeclaredTools) -> ToolBudget {
+    let budget = ToolBudget {
+        tools: declared.tools.clone(),
+        calls: declared.calls.unwrap_or(ToolBudget::ANY_CALLS),
+        tokens: declared.tokens,
+        cost: picodollars(declared.cost_usd.as_ref()),
+        price: picodollars(declared.call_usd.as_ref()),
+        time_ms: declared.seconds.map(milliseconds),
+    };
+    let path = format!("spec.budgets.tools[{at}]");
+    if budget.cost.is_some() && budget.price.unwrap_or_default() == 0 {
+        cx.fault(format!("{path}.costUsd"), "a call has no price, so the limit has no effect: add callUsd");
+    } else if *declared == (DeclaredTools { tools: budget.tools.clone(), ..DeclaredTools::default() }) {
+        cx.fault(path, "nothing is limited: add calls, tokens, costUsd, seconds or callUsd");
+    }
+    budget
 }
 
 fn budget(declared: &declared::Budget) -> Budget {
     Budget {
         calls: declared.calls,
         tokens: declared.tokens,
-        // Micro-dollars to picodollars.
-        cost: declared.cost_usd.as_deref().and_then(micro_dollars).map(|cost| cost * DOLLAR),
-        time_ms: declared.seconds.map(|seconds| u64::from(seconds) * 1000),
+        cost: picodollars(declared.cost_usd.as_ref()),
+        time_ms: declared.seconds.map(milliseconds),
     }
+}
+
+fn picodollars(amount: Option<&String>) -> Option<u64> {
+    amount.and_then(|amount| micro_dollars(amount)).map(|amount| amount * DOLLAR)
+}
+
+fn milliseconds(seconds: u32) -> u64 {
+    u64::from(seconds) * 1000
 }
 
 fn price(declared: &declared::ModelPrice) -> ModelPrice {

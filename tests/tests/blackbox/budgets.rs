@@ -58,6 +58,44 @@ async fn the_budget_of_a_request_covers_its_agents_and_that_of_a_tool_its_calls(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_tokens_money_and_time_of_tools_are_limited() -> Result<()> {
+    let priced = json!([{"model": "script", "inputUsd": "0", "outputUsd": "0"}]);
+    let echo = |budget: Value| {
+        let mut entry = json!({"tools": ["tools/echo"]});
+        entry.as_object_mut().unwrap().extend(budget.as_object().cloned().unwrap_or_default());
+        json!([entry])
+    };
+    for (budget, run, calls, kind, reason) in [
+        // The model reads `echo: 0`, which is a token.
+        (json!({"tokens": 3}), json!({}), 3, "tool_tokens", "3 tokens for results of echo is used up"),
+        (
+            json!({"costUsd": "0.05", "callUsd": "0.02"}),
+            json!({}),
+            2,
+            "tool_cost",
+            "USD 0.05 for calls of echo is used up",
+        ),
+        (
+            json!({"callUsd": "0.02"}),
+            json!({"costUsd": "0.06"}),
+            3,
+            "cost",
+            "USD 0.06 for this request is used up",
+        ),
+    ] {
+        let budgets = json!({"tools": echo(budget), "agent": run, "prices": priced});
+        let supervisor = restless()?.set("budgets", budgets).setup()?.start().await?;
+        let asked = supervisor.ask("look").await?;
+        let notices = asked.texts("tool_notification_start").concat();
+        assert_eq!(notices.matches("Calling tool: Echo").count(), calls, "{kind}: {}", asked.outline());
+        ensure!(notices.contains(&format!("🔍 Jira: the budget of {reason}")), "{kind}: {notices}");
+        assert_eq!((asked.state(), reached(&supervisor).await?), ("completed", json!({kind: 1})));
+        supervisor.stop().await?;
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tokens_money_and_time_are_limited() -> Result<()> {
     let call = json!({"name": "jq", "arguments": {"program": ".", "input": "{{ results | length }}"}});
     let turn =
