@@ -35,6 +35,10 @@ async fn the_budget_of_an_agent_ends_its_run_with_a_partial_answer() -> Result<(
     let notices = asked.texts("tool_notification_start").concat();
     ensure!(notices.contains("🔍 Jira: the budget of 4 calls for this request is used up\n"), "{notices}");
     assert_eq!(reached(&supervisor).await?, json!({"calls": 1}));
+    let (_, status) = supervisor.get("/internal/status").await?;
+    let limits = serde_json::from_str::<Value>(&status)?["limits"].clone();
+    assert_eq!((&limits[0]["agent"], &limits[0]["limit"]), (&json!("jira"), &json!("calls")), "{limits}");
+    assert_eq!((&limits[0]["count"], limits.as_array().map(Vec::len)), (&json!(1), Some(1)), "{limits}");
     Ok(())
 }
 
