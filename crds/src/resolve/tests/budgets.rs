@@ -54,10 +54,12 @@ fn a_limited_cost_needs_the_price_of_each_model() {
         ("claude-opus-4@20250514", 15_000_000),
         ("us.anthropic.claude-sonnet-4-20250514-v1:0", 3_000_000),
         ("claude-3-5-haiku-latest", 800_000),
+        ("global.anthropic.claude-opus-4-6-v1", 5_000_000),
+        ("gemini-4-argon", 2_000_000),
     ] {
         assert_eq!(prices(with(&format!("'{name}'"), ""))[0].input, input, "{name}");
     }
-    for other in ["gpt-5-pro", "gpt-5.1", "claude-opus-4-5", "o3-pro"] {
+    for other in ["gpt-5-pro", "gpt-5-codex", "claude-opus-4-9", "claude-haiku-5-5", "o3-pro"] {
         assert_eq!(faults(&with(other, ""), &[]).len(), 1, "{other} is another model");
     }
     let own = prices(with("mine", ", prices: [{ model: mine, inputUsd: '2', outputUsd: '3.5' }]"));
