@@ -41,7 +41,7 @@ pub struct ToolSpent {
     pub time_ms: u64,
     /// The model read how much is left.
     pub(crate) warned: bool,
-    /// Clients were told that the budget is used up.
+    /// The end of the budget was emitted.
     pub(crate) reported: bool,
 }
 

@@ -13,6 +13,7 @@ use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
 use crate::state::{Phase, RunState};
 
+use super::limit::{CAPPED, Limit, OVER_BUDGET, money, number};
 use super::tool_limits;
 
 /// The result of each call of a turn whose calls are all used up, after the model has read the reason once.
@@ -21,21 +22,13 @@ const USED_UP: &str = "RAG budget exhausted. Synthesize your answer from what wa
 /// The same for other tools.
 const OTHERS_USED_UP: &str = "Budget exhausted. Write your answer from the results above.";
 
-/// The beginnings of the results of calls that are not run.
-pub(super) const CAPPED: &str = "[Document already retrieved]";
-pub(super) const OVER_BUDGET: &str = "[Budget used up]";
+/// The beginning of the results of calls that a guard stops.
 pub(super) const NOT_RUN: &str = "[Not run]";
 
 /// Whether a result only says that its call was not run.
 pub(super) fn is_limit(result: &str) -> bool {
     [CAPPED, OVER_BUDGET, NOT_RUN].iter().any(|start| result.starts_with(start))
 }
-
-/// The part of a budget that may be used before the model reads how much is left, in percent.
-const WARN_AT: u64 = 80;
-
-/// Picodollars of a micro-dollar.
-const MICRO_DOLLAR: u64 = 1_000_000;
 
 /// Counts a call against the budgets of its run and its tool. If one is used up, returns the result of the call. It reads as
 /// a success, because a model tries again after an error.
@@ -54,54 +47,6 @@ pub(super) fn spend(state: &mut RunState, tool: &str, out: &mut Effects) -> Opti
         spent.cost = spent.cost.saturating_add(price);
     }
     used_up
-}
-
-/// A limit: what it limits, its size, how much of it is used, and how an amount is written.
-pub(super) struct Limit {
-    pub(super) kind: LimitKind,
-    pub(super) most: u64,
-    pub(super) used: u64,
-    amount: fn(u64) -> String,
-    unit: &'static str,
-}
-
-impl Limit {
-    /// A limit of a size, if it has one.
-    pub(super) fn new(
-        kind: LimitKind,
-        most: Option<u64>,
-        used: u64,
-        amount: fn(u64) -> String,
-        unit: &'static str,
-    ) -> Option<Self> {
-        most.map(|most| Self { kind, most, used, amount, unit })
-    }
-
-    /// Whether most of it is used.
-    pub(super) fn is_near(&self) -> bool {
-        self.used >= self.most.saturating_mul(WARN_AT) / 100
-    }
-
-    /// Its size with the unit.
-    pub(super) fn whole(&self) -> String {
-        format!("{}{}", (self.amount)(self.most), self.unit)
-    }
-
-    /// How much of it is left.
-    pub(super) fn left(&self) -> String {
-        format!("{} of {}", (self.amount)(self.most.saturating_sub(self.used)), self.whole())
-    }
-}
-
-pub(super) fn number(amount: u64) -> String {
-    amount.to_string()
-}
-
-/// Picodollars as dollars: whole cents, or with all digits down to a micro-dollar.
-pub(super) fn money(amount: u64) -> String {
-    let micros = format!("{:06}", amount / MICRO_DOLLAR % 1_000_000);
-    let fraction = micros.trim_end_matches('0');
-    format!("USD {}.{fraction:0<2}", amount / MICRO_DOLLAR / 1_000_000)
 }
 
 fn run_limits(state: &RunState) -> impl Iterator<Item = Limit> {

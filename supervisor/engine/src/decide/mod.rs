@@ -9,6 +9,7 @@ mod finish;
 mod form_values;
 mod guards;
 mod interaction;
+mod limit;
 mod limits;
 mod message;
 mod model;

@@ -7,7 +7,7 @@ use crate::event::{Emit, EventKind};
 use crate::state::{CallStatus, RunState};
 use crate::tool_budget::{ToolBudget, ToolSpent};
 
-use super::limits::{CAPPED, Limit, OVER_BUDGET, money, number};
+use super::limit::{CAPPED, Limit, OVER_BUDGET, money, number};
 
 /// Most tools that a note names.
 const MOST_NAMES: usize = 5;
