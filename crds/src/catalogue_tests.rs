@@ -59,11 +59,7 @@ fn every_prompt_says_who_the_agent_is_how_it_answers_and_when_it_asks() {
     for entry in entries().iter().filter(|entry| !entry.system_prompt.is_empty()) {
         let (name, prompt) = (&entry.name, &entry.system_prompt);
         assert!(prompt.starts_with("You are the ") && prompt.contains("through your tools only"), "{name}");
-        assert_eq!(
-            prompt.lines().filter(|line| line.starts_with("# ")).next_back(),
-            Some("# Answering"),
-            "{name}"
-        );
+        assert_eq!(prompt.lines().rfind(|line| line.starts_with("# ")), Some("# Answering"), "{name}");
         assert!(prompt.contains("ask"), "{name}");
         assert!(prompt.split_whitespace().count() > 150, "{name}");
     }
