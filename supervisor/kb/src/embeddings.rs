@@ -109,7 +109,8 @@ impl Provider {
     }
 
     async fn request(&self, texts: &[String]) -> Result<Vec<Vec<f32>>, Failure> {
-        let mut request = self.client.post(self.url.clone()).json(&Body { model: &self.model, input: texts });
+        let mut request =
+            self.client.post(self.url.clone()).json(&EmbeddingRequest { model: &self.model, input: texts });
         if let Some(key) = &self.key {
             request = request.bearer_auth(key.expose_secret());
         }
@@ -152,7 +153,7 @@ impl Embedder for Provider {
 }
 
 #[derive(Serialize)]
-struct Body<'a> {
+struct EmbeddingRequest<'a> {
     model: &'a str,
     input: &'a [String],
 }

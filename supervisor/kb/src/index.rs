@@ -173,7 +173,7 @@ impl KnowledgeBase {
         index.tokenizers().register(ANALYZER, analyzer());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let seen = Mutex::new(stamp(directory));
-        let (vectors, embedder) = (Vectors::default(), None);
+        let (vectors, embedder) = (Vectors::new(fields.vector, fields.source), None);
         Ok(Self { directory: directory.to_path_buf(), index, fields, reader, seen, vectors, embedder })
     }
 

@@ -84,7 +84,7 @@ impl KnowledgeBase {
         let candidates = TopDocs::with_limit((limit * 4).max(CANDIDATES)).order_by_score();
         let mut found = searcher.search(&matching, &candidates)?;
         if let Some(vector) = self.query_vector(&query.text)? {
-            let nearest = self.vectors.nearest(&searcher, &self.fields, &vector, query.source.as_deref())?;
+            let nearest = self.vectors.nearest(&searcher, &vector, query.source.as_deref())?;
             let by_words: Vec<DocAddress> = found.iter().map(|(_, address)| *address).collect();
             found = fused([&by_words, &nearest]);
         }

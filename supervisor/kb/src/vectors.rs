@@ -6,12 +6,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tantivy::collector::DocSetCollector;
 use tantivy::index::SegmentId;
 use tantivy::query::TermQuery;
-use tantivy::schema::{IndexRecordOption, Value as _};
+use tantivy::schema::{Field, IndexRecordOption, Value as _};
 use tantivy::{DocAddress, DocId, Searcher, SegmentReader, TantivyDocument, TantivyError, Term};
 
 use crate::embeddings::{quantized, similarity};
 use crate::error::Result;
-use crate::index::Fields;
 
 /// The chunks that each search contributes.
 pub(crate) const CANDIDATES: usize = 50;
@@ -22,29 +21,37 @@ const RANK: f32 = 60.0;
 type SegmentVectors = Arc<Vec<(DocId, Vec<u8>)>>;
 
 /// The vectors of the index in memory, by segment. A segment never changes, apart from deletions.
-#[derive(Debug, Default)]
-pub(crate) struct Vectors(Mutex<HashMap<SegmentId, SegmentVectors>>);
+#[derive(Debug)]
+pub(crate) struct Vectors {
+    /// The fields of a chunk's vector and of its source.
+    vector: Field,
+    source: Field,
+    segments: Mutex<HashMap<SegmentId, SegmentVectors>>,
+}
 
 impl Vectors {
+    pub(crate) fn new(vector: Field, source: Field) -> Self {
+        Self { vector, source, segments: Mutex::default() }
+    }
+
     /// The nearest chunks, nearest first.
     pub(crate) fn nearest(
         &self,
         searcher: &Searcher,
-        fields: &Fields,
         vector: &[f32],
         source: Option<&str>,
     ) -> Result<Vec<DocAddress>> {
         let permitted: Option<HashSet<DocAddress>> = match source {
             Some(source) => {
                 let term =
-                    TermQuery::new(Term::from_field_text(fields.source, source), IndexRecordOption::Basic);
+                    TermQuery::new(Term::from_field_text(self.source, source), IndexRecordOption::Basic);
                 Some(searcher.search(&term, &DocSetCollector)?)
             }
             None => None,
         };
         let (vector, mut found) = (quantized(vector), Vec::new());
         for (ordinal, segment) in (0_u32..).zip(searcher.segment_readers()) {
-            for (document, stored) in &*self.of_segment(segment, fields)? {
+            for (document, stored) in &*self.of_segment(segment)? {
                 let address = DocAddress::new(ordinal, *document);
                 let is_permitted = permitted.as_ref().is_none_or(|permitted| permitted.contains(&address));
                 if is_permitted
@@ -61,20 +68,21 @@ impl Vectors {
         Ok(found.into_iter().map(|(_, address)| address).collect())
     }
 
-    fn of_segment(&self, segment: &SegmentReader, fields: &Fields) -> Result<SegmentVectors> {
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).get(&segment.segment_id()).cloned();
+    fn of_segment(&self, segment: &SegmentReader) -> Result<SegmentVectors> {
+        let known =
+            self.segments.lock().unwrap_or_else(PoisonError::into_inner).get(&segment.segment_id()).cloned();
         if let Some(known) = known {
             return Ok(known);
         }
         let (store, mut vectors) = (segment.get_store_reader(1).map_err(TantivyError::from)?, Vec::new());
         for document in segment.doc_ids_alive() {
             let chunk: TantivyDocument = store.get(document)?;
-            if let Some(vector) = chunk.get_first(fields.vector).and_then(|value| value.as_bytes()) {
+            if let Some(vector) = chunk.get_first(self.vector).and_then(|value| value.as_bytes()) {
                 vectors.push((document, vector.to_vec()));
             }
         }
         let vectors = Arc::new(vectors);
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.segments.lock().unwrap_or_else(PoisonError::into_inner);
         all.insert(segment.segment_id(), Arc::clone(&vectors));
         Ok(vectors)
     }
@@ -83,7 +91,10 @@ impl Vectors {
     fn forget(&self, searcher: &Searcher) {
         let current: HashSet<SegmentId> =
             searcher.segment_readers().iter().map(SegmentReader::segment_id).collect();
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).retain(|segment, _| current.contains(segment));
+        self.segments
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .retain(|segment, _| current.contains(segment));
     }
 }
 
