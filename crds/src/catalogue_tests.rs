@@ -55,6 +55,17 @@ fn templates(server: &Server) -> Vec<String> {
 }
 
 #[test]
+fn every_prompt_says_who_the_agent_is_how_it_answers_and_when_it_asks() {
+    for entry in entries().iter().filter(|entry| !entry.system_prompt.is_empty()) {
+        let (name, prompt) = (&entry.name, &entry.system_prompt);
+        assert!(prompt.starts_with("You are the ") && prompt.contains("through your tools only"), "{name}");
+        assert_eq!(prompt.lines().rfind(|line| line.starts_with("# ")), Some("# Answering"), "{name}");
+        assert!(prompt.contains("ask"), "{name}");
+        assert!(prompt.split_whitespace().count() > 150, "{name}");
+    }
+}
+
+#[test]
 fn every_variable_of_a_template_is_declared_and_every_declared_variable_is_read() {
     for entry in entries().iter().filter(|entry| !entry.servers.is_empty()) {
         let declared: BTreeSet<&str> = entry.env.iter().map(|variable| variable.name.as_str()).collect();

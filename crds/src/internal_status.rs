@@ -33,11 +33,28 @@ pub struct Report {
     /// How often budgets and guards restricted runs since the process started, by limit.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub limits_reached: BTreeMap<String, u64>,
+    /// The same by agent, with the time of the first restriction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<LimitReport>,
     /// Every agent of the spec, in its order.
     pub agents: Vec<AgentReport>,
     /// Old instances that drain.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub draining: Vec<DrainingInstance>,
+}
+
+/// How often a budget or a guard restricted or stopped runs of an agent since the process started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitReport {
+    /// The agent's name; `supervisor` for the supervisor itself.
+    pub agent: String,
+    /// The name of the limit, as in the metric.
+    pub limit: String,
+    pub count: u64,
+    /// The time of the first one, in whole seconds.
+    #[cfg_attr(feature = "kubernetes", schemars(with = "String"))]
+    pub since: Timestamp,
 }
 
 /// The state of an agent's current instance, which receives new delegations.

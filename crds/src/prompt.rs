@@ -1,4 +1,4 @@
-//! The supervisor's system prompt: a template with three placeholders, filled from the rendered spec.
+//! The supervisor's system prompt: a template with three placeholders, filled from the rendered spec. The sections of any prompt.
 
 use crate::names::normal;
 use crate::rendered::{AnswerMode, RenderedSpec};
@@ -25,7 +25,7 @@ pub fn system_prompt(spec: &RenderedSpec, agents: &[AgentLine<'_>]) -> String {
 }
 
 /// A template with other sections: each replaces the section of the same title (`# Title`), removes it if its text is empty, or
-/// is added before the last section.
+/// is added before the last section, and at the end of a template without sections.
 pub fn with_sections(template: &str, sections: &[PromptSection]) -> String {
     let mut parts: Vec<String> = Vec::new();
     for line in template.split_inclusive('\n') {
@@ -47,10 +47,20 @@ pub fn with_sections(template: &str, sections: &[PromptSection]) -> String {
             (Some(at), true) => drop(parts.remove(at)),
             (Some(at), false) => parts[at] = new,
             (None, true) => {}
-            (None, false) => parts.insert(parts.len().saturating_sub(1), new),
+            (None, false) => add(&mut parts, new),
         }
     }
     parts.concat()
+}
+
+/// Adds a section before the last one. A text without sections comes first.
+fn add(parts: &mut Vec<String>, section: String) {
+    let at = if parts.len() > 1 { parts.len() - 1 } else { parts.len() };
+    if let Some(before) = at.checked_sub(1).and_then(|at| parts.get_mut(at)) {
+        before.truncate(before.trim_end().len());
+        before.push_str("\n\n");
+    }
+    parts.insert(at, section);
 }
 
 /// One agent in the prompt.

@@ -75,6 +75,13 @@ fn sections_replace_remove_and_add() {
         "Intro.\n\n# one\n\nuno\n\n# Three\n\n3\n\n# End\n\nlast\n"
     );
     assert_eq!(with_sections(template, &[]), template);
+    let [first, second] = [section("A", "a"), section("B", "b")];
+    assert_eq!(
+        with_sections("You are an agent.\n", std::slice::from_ref(&first)),
+        "You are an agent.\n\n# A\n\na\n\n"
+    );
+    let both = with_sections("You are an agent.", &[first, second]);
+    assert_eq!(both, "You are an agent.\n\n# B\n\nb\n\n# A\n\na\n\n");
     let own = with_sections(DEFAULT_TEMPLATE, &[section("Changes and risk", "Never delete anything.")]);
     assert!(own.contains("# Changes and risk\n\nNever delete anything.\n\n# Input from the user\n"));
     assert_eq!(own.matches("# Changes and risk").count(), 1);

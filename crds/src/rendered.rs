@@ -13,6 +13,8 @@
 //! default, so that an older pod reports it only where it is used. `crds/golden` has the fields of each version, and a test
 //! compares them with these types.
 
+mod budgets;
+
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
@@ -21,11 +23,13 @@ use crate::digest::sha256_hex;
 use crate::fault::Fault;
 use crate::resource::agent::AgentMode;
 use crate::resource::approver::Approver;
-use crate::resource::budget::{Guards, ToolBudget};
+use crate::resource::budget::Guards;
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::OAuth2;
 use crate::resource::workflow::Workflow;
+
+pub use budgets::{Budget, Budgets, ModelPrice, ToolBudget};
 
 /// The schema version of the specs that this program writes, and the newest that it understands completely. Increases when
 /// a spec can contain something that an older reader would refuse or misunderstand.
@@ -164,60 +168,6 @@ pub struct Limits {
     /// When a run that makes no progress is stopped.
     #[serde(default, skip_serializing_if = "Guards::is_default")]
     pub guards: Guards,
-}
-
-/// What runs may use.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Budgets {
-    /// The budget of each run of the supervisor.
-    #[serde(default)]
-    pub run: Budget,
-    /// The budgets of tools in each run.
-    #[serde(default)]
-    pub tools: Vec<ToolBudget>,
-    /// What models cost, if a cost is limited.
-    #[serde(default)]
-    pub prices: Vec<ModelPrice>,
-}
-
-impl Budgets {
-    /// Whether nothing is limited.
-    pub fn is_default(&self) -> bool {
-        *self == Self::default()
-    }
-}
-
-/// What one run may use.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Budget {
-    /// Most calls of tools and agents.
-    #[serde(default)]
-    pub calls: Option<u32>,
-    /// Most tokens.
-    #[serde(default)]
-    pub tokens: Option<u32>,
-    /// Most money for models, in picodollars.
-    #[serde(default)]
-    pub cost: Option<u64>,
-    /// Most time, in milliseconds.
-    #[serde(default)]
-    pub time_ms: Option<u64>,
-}
-
-/// What a model costs, in micro-dollars for a million tokens, which are picodollars for each token.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct ModelPrice {
-    /// Its name without the provider.
-    pub model: String,
-    /// For tokens that it reads.
-    pub input: u64,
-    /// For tokens in the provider's cache.
-    pub cached: u64,
-    /// For tokens that it writes.
-    pub output: u64,
 }
 
 /// The knowledge base, whose tools the supervisor has.

@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::catalogue::{self, Entry};
 use crate::names;
 use crate::placement::{self, Requests, Source, SupportedPlacements};
+use crate::prompt;
 use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::{Agent, InlineIdentity};
 use crate::resource::agent_state::AgentPlacement;
@@ -102,6 +103,7 @@ pub(super) fn rendered(
     chain: Option<&ModelChoice>,
 ) -> RenderedAgent {
     let mut identity = identity(cx, agent, entry);
+    change_sections(cx, agent, &mut identity.system_prompt);
     if let Some(entry) = entry.filter(|_| agent.mcp.is_empty()) {
         push_notes(&mut identity.system_prompt, entry);
     }
@@ -131,6 +133,17 @@ pub(super) fn rendered(
         required_env,
         secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
         model: models::of_agent(cx, agent, chain),
+    }
+}
+
+/// Applies the agent's own sections. An agent that this program does not run has no prompt here.
+fn change_sections(cx: &mut Context<'_>, agent: &Agent, prompt: &mut String) {
+    let Some(prompts) = &agent.prompts else { return };
+    if prompt.is_empty() {
+        let path = format!("spec.agents[{}].prompts", agent.name);
+        cx.fault(path, "the agent is another program with a prompt of its own: remove prompts");
+    } else {
+        *prompt = prompt::with_sections(prompt, &prompts.sections);
     }
 }
 

@@ -1,41 +1,11 @@
 //! The budgets of runs, and the prices of models.
 
-use crate::rendered::{Budget, Budgets, ModelChoice, ModelPrice, RenderedAgent};
+use crate::rendered::{Budget, Budgets, ModelChoice, ModelPrice, RenderedAgent, ToolBudget};
 use crate::resource::agent::Agent;
-use crate::resource::budget as declared;
+use crate::resource::budget::{self as declared, ToolBudget as DeclaredTools};
 
 use super::Context;
-
-/// The date of the built-in prices.
-const PRICES_OF: &str = "2025-08-07";
-
-/// List prices of the providers: the name of a model, and micro-dollars for a million tokens that it reads, reads from the cache,
-/// and writes.
-const PRICES: [(&str, u64, u64, u64); 23] = [
-    ("claude-3-5-haiku", 800_000, 80_000, 4_000_000),
-    ("claude-3-5-sonnet", 3_000_000, 300_000, 15_000_000),
-    ("claude-3-7-sonnet", 3_000_000, 300_000, 15_000_000),
-    ("claude-opus-4", 15_000_000, 1_500_000, 75_000_000),
-    ("claude-opus-4-1", 15_000_000, 1_500_000, 75_000_000),
-    ("claude-sonnet-4", 3_000_000, 300_000, 15_000_000),
-    ("gemini-2.0-flash", 100_000, 25_000, 400_000),
-    ("gemini-2.5-flash", 300_000, 75_000, 2_500_000),
-    ("gemini-2.5-flash-lite", 100_000, 25_000, 400_000),
-    ("gemini-2.5-pro", 1_250_000, 310_000, 10_000_000),
-    ("gpt-4.1", 2_000_000, 500_000, 8_000_000),
-    ("gpt-4.1-mini", 400_000, 100_000, 1_600_000),
-    ("gpt-4.1-nano", 100_000, 25_000, 400_000),
-    ("gpt-4o", 2_500_000, 1_250_000, 10_000_000),
-    ("gpt-4o-mini", 150_000, 75_000, 600_000),
-    ("gpt-5", 1_250_000, 125_000, 10_000_000),
-    ("gpt-5-mini", 250_000, 25_000, 2_000_000),
-    ("gpt-5-nano", 50_000, 5_000, 400_000),
-    ("llama-3.1-8b-instant", 50_000, 50_000, 80_000),
-    ("llama-3.3-70b-versatile", 590_000, 590_000, 790_000),
-    ("o3", 2_000_000, 500_000, 8_000_000),
-    ("o3-mini", 1_100_000, 550_000, 4_400_000),
-    ("o4-mini", 1_100_000, 275_000, 4_400_000),
-];
+use super::prices::{PRICES_OF, built_in};
 
 /// Micro-dollars of a dollar.
 const DOLLAR: u64 = 1_000_000;
@@ -77,17 +47,44 @@ pub(super) fn budgets(cx: &mut Context<'_>, models: &[ModelChoice], agents: &[Re
             ),
         }
     }
-    Budgets { run, tools: declared.tools, prices }
+    let tools = declared.tools.iter().enumerate().map(|(at, tools)| tool_budget(cx, at, tools)).collect();
+    Budgets { run, tools, prices }
+}
+
+/// An entry of `budgets.tools`. It limits something, or has a price that counts for the run.
+fn tool_budget(cx: &mut Context<'_>, at: usize, declared: &DeclaredTools) -> ToolBudget {
+    let budget = ToolBudget {
+        tools: declared.tools.clone(),
+        calls: declared.calls.unwrap_or(ToolBudget::ANY_CALLS),
+        tokens: declared.tokens,
+        cost: picodollars(declared.cost_usd.as_ref()),
+        price: picodollars(declared.call_usd.as_ref()),
+        time_ms: declared.seconds.map(milliseconds),
+    };
+    let path = format!("spec.budgets.tools[{at}]");
+    if budget.cost.is_some() && budget.price.unwrap_or_default() == 0 {
+        cx.fault(format!("{path}.costUsd"), "a call has no price, so the limit has no effect: add callUsd");
+    } else if *declared == (DeclaredTools { tools: budget.tools.clone(), ..DeclaredTools::default() }) {
+        cx.fault(path, "nothing is limited: add calls, tokens, costUsd, seconds or callUsd");
+    }
+    budget
 }
 
 fn budget(declared: &declared::Budget) -> Budget {
     Budget {
         calls: declared.calls,
         tokens: declared.tokens,
-        // Micro-dollars to picodollars.
-        cost: declared.cost_usd.as_deref().and_then(micro_dollars).map(|cost| cost * DOLLAR),
-        time_ms: declared.seconds.map(|seconds| u64::from(seconds) * 1000),
+        cost: picodollars(declared.cost_usd.as_ref()),
+        time_ms: declared.seconds.map(milliseconds),
     }
+}
+
+fn picodollars(amount: Option<&String>) -> Option<u64> {
+    amount.and_then(|amount| micro_dollars(amount)).map(|amount| amount * DOLLAR)
+}
+
+fn milliseconds(seconds: u32) -> u64 {
+    u64::from(seconds) * 1000
 }
 
 fn price(declared: &declared::ModelPrice) -> ModelPrice {
@@ -99,23 +96,6 @@ fn price(declared: &declared::ModelPrice) -> ModelPrice {
         cached: declared.cached_input_usd.as_deref().map_or(input, amount),
         output: amount(&declared.output_usd),
     }
-}
-
-/// The list price of a model or of one of its dated releases. Other names that begin with its own are other models, such as
-/// `gpt-5-pro`.
-fn built_in(model: &str) -> Option<ModelPrice> {
-    // `us.anthropic.claude-sonnet-4-…` of Amazon Bedrock is the model of Anthropic.
-    let name = model.rsplit_once("anthropic.").map_or(model, |(_, name)| name);
-    let (_, input, cached, output) = PRICES.iter().find(|(known, ..)| is_release(name, known))?;
-    Some(ModelPrice { model: model.to_owned(), input: *input, cached: *cached, output: *output })
-}
-
-/// Whether a name is that of the model, perhaps with a date: `gpt-4o-2024-08-06`, `claude-opus-4@20250514`, `o3-latest`.
-fn is_release(name: &str, model: &str) -> bool {
-    let Some(rest) = name.strip_prefix(model) else { return false };
-    let release = rest.strip_prefix(['-', '@']).unwrap_or_default();
-    let is_date = release.len() >= 4 && release.bytes().take(4).all(|byte| byte.is_ascii_digit());
-    rest.is_empty() || release == "latest" || is_date
 }
 
 /// The micro-dollars of an amount such as `0.50`; `None` if the text is not one.

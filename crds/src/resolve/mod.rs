@@ -8,6 +8,7 @@ pub mod bridge_ports;
 mod budgets;
 mod delegates;
 mod models;
+mod prices;
 mod servers;
 mod settings;
 mod single_agent;

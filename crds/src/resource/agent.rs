@@ -12,6 +12,7 @@ use super::derive::{JsonSchema, KubeSchema};
 use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
+use super::settings::PromptSection;
 
 /// An agent. With a `name` only, it is an agent of the catalogue; `identity`, `external` and `image` select another kind.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -99,6 +100,9 @@ pub struct Agent {
     /// The agent's own model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<ModelOverride>,
+    /// Changes of the agent's prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prompts: Option<AgentPrompts>,
     /// What one run of the agent may use, instead of `budgets.agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
@@ -136,6 +140,14 @@ impl AgentMode {
     pub fn is_ask(&self) -> bool {
         *self == Self::Ask
     }
+}
+
+/// Changes of an agent's prompt.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentPrompts {
+    /// Sections of the prompt that replace those of the same title, or are added.
+    #[schemars(length(min = 1, max = 32))]
+    pub sections: Vec<PromptSection>,
 }
 
 /// The identity of a custom agent.

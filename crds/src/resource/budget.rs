@@ -36,7 +36,7 @@ pub struct Budget {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000_000_000))]
     pub tokens: Option<u32>,
-    /// Most money for models, in US dollars, for example `"0.50"`.
+    /// Most money for models, and for tools whose calls have a price, in US dollars, for example `"0.50"`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 13), regex(pattern = r"^[0-9]{1,6}([.][0-9]{1,6})?$"))]
     pub cost_usd: Option<String>,
@@ -54,8 +54,25 @@ pub struct ToolBudget {
     #[schemars(length(min = 1, max = 64), inner(length(min = 1, max = 128)))]
     pub tools: Vec<String>,
     /// Most calls of all these tools together.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 100_000))]
-    pub calls: u32,
+    pub calls: Option<u32>,
+    /// Most tokens of their results together, estimated as a quarter of the bytes that the model reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000_000))]
+    pub tokens: Option<u32>,
+    /// Most money for their calls, in US dollars. Needs `callUsd`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 13), regex(pattern = r"^[0-9]{1,6}([.][0-9]{1,6})?$"))]
+    pub cost_usd: Option<String>,
+    /// Most seconds that their calls take, added up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub seconds: Option<u32>,
+    /// What a call costs, in US dollars. It also counts for the `costUsd` of the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 13), regex(pattern = r"^[0-9]{1,6}([.][0-9]{1,6})?$"))]
+    pub call_usd: Option<String>,
 }
 
 /// What a model costs, in US dollars for a million tokens.

@@ -46,6 +46,24 @@ pub struct CaipeSupervisorStatus {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = list_map("name"))]
     pub agents: Vec<AgentStatus>,
+    /// The budgets and guards that restricted or stopped runs since the current pods started. At most 32, the most frequent ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 32))]
+    pub limits: Vec<LimitStatus>,
+}
+
+/// A budget or a guard that restricted or stopped runs of an agent.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LimitStatus {
+    /// The agent's name; `supervisor` for the supervisor itself.
+    pub agent: String,
+    /// The name of the limit, for example `tokens` or `repeated_calls`, as in the metric `limits_reached_total`.
+    pub limit: String,
+    /// How often it did. The number is updated when it has doubled, or when the status changes anyway.
+    pub count: i64,
+    /// The time of the first one.
+    pub since: Time,
 }
 
 /// The last observed state of an agent.
@@ -96,6 +114,7 @@ impl Default for CaipeSupervisorStatus {
             agents_ready: None,
             remote_agents: None,
             agents: Vec::new(),
+            limits: Vec::new(),
         }
     }
 }

@@ -12,13 +12,17 @@ pub(super) const AGENTS: usize = 1000;
 /// Maximum reasons why a pod is not ready, and maximum warnings.
 pub(super) const REASONS: usize = 4;
 
+/// Maximum limits with a count.
+pub(super) const LIMITS: usize = 64;
+
 /// The report within its bounds.
 pub(super) fn bounded(mut report: Report) -> Report {
     report.agents.truncate(AGENTS);
     report.draining.truncate(AGENTS);
     report.waiting.truncate(REASONS);
     report.warnings.truncate(REASONS);
-    // Counts change with each run, and the operator shows none of them.
+    report.limits.truncate(LIMITS);
+    // The operator shows those by agent.
     report.limits_reached.clear();
     report.hash = cut(&report.hash, NAME);
     shorten(&mut report.refused, TEXT);
@@ -27,6 +31,10 @@ pub(super) fn bounded(mut report: Report) -> Report {
     }
     for warning in &mut report.warnings {
         *warning = cut(warning, TEXT / REASONS);
+    }
+    for limit in &mut report.limits {
+        limit.agent = cut(&limit.agent, NAME);
+        limit.limit = cut(&limit.limit, NAME);
     }
     for agent in &mut report.agents {
         agent.tools = Vec::new();
@@ -46,6 +54,7 @@ pub(super) fn bounded(mut report: Report) -> Report {
     // A report is stored for each pod, and a list that was parsed has room for more.
     report.agents.shrink_to_fit();
     report.draining.shrink_to_fit();
+    report.limits.shrink_to_fit();
     report
 }
 

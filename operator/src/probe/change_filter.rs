@@ -9,7 +9,7 @@ pub(super) fn is_significant(before: Option<&ProbeResult>, after: Option<&ProbeR
 }
 
 /// The result without times, latencies and tools. Only whether there are tasks decides when an old instance is removed,
-/// not how many.
+/// not how many. The count of a limit is shown when it has doubled.
 fn significant_part(result: &ProbeResult) -> ProbeResult {
     let mut result = result.clone();
     if let Some(card) = &mut result.card {
@@ -20,6 +20,9 @@ fn significant_part(result: &ProbeResult) -> ProbeResult {
             (agent.latency_ms, agent.last_probe_time) = (None, None);
             agent.tools.clear();
             agent.active_tasks = agent.active_tasks.min(1);
+        }
+        for limit in &mut report.limits {
+            limit.count = limit.count.checked_ilog2().map_or(0, |power| u64::from(power) + 1);
         }
         for instance in &mut report.draining {
             instance.active_tasks = instance.active_tasks.min(1);

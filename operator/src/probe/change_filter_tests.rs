@@ -1,4 +1,4 @@
-use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance, Report};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, LimitReport, NextInstance, Report};
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 
 use super::super::result::CardSummary;
@@ -23,6 +23,11 @@ fn draining() -> DrainingInstance {
     }
 }
 
+fn limited(limit: &str, count: u64) -> LimitReport {
+    let since = jiff::Timestamp::UNIX_EPOCH;
+    LimitReport { agent: "argocd".into(), limit: limit.into(), count, since }
+}
+
 fn result() -> ProbeResult {
     let report = Report {
         epoch: 3,
@@ -30,6 +35,7 @@ fn result() -> ProbeResult {
         waiting: Vec::new(),
         warnings: Vec::new(),
         limits_reached: std::collections::BTreeMap::new(),
+        limits: vec![limited("tokens", 6)],
         hash: "abc".into(),
         refused: None,
         agents: vec![agent()],
@@ -56,6 +62,9 @@ const CHANGES: &[Change] = &[
     ("running epoch", true, |result| report(result).running_epoch += 1),
     ("hash", true, |result| report(result).hash = "def".into()),
     ("refused", true, |result| report(result).refused = Some("no".into())),
+    ("another limit", true, |result| report(result).limits.push(limited("calls", 1))),
+    ("a count", false, |result| report(result).limits[0].count += 1),
+    ("a count that has doubled", true, |result| report(result).limits[0].count *= 2),
     ("an agent more", true, |result| report(result).agents.push(agent())),
     ("an agent less", true, |result| report(result).agents.clear()),
     ("agent: name", true, |result| first(result).name = "jira".into()),

@@ -64,6 +64,7 @@ impl PodClient for Arc<Pods> {
             waiting: Vec::new(),
             warnings: Vec::new(),
             limits_reached: std::collections::BTreeMap::new(),
+            limits: Vec::new(),
             hash: String::new(),
             refused: None,
             agents: Vec::new(),

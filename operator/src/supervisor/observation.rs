@@ -74,10 +74,14 @@ impl Observation {
         if ends || (reports.is_empty() && expected) {
             reports.push(None);
         }
-        let agents = self.observed.pods.iter().filter_map(|(name, pod)| {
+        Use::new(epoch, reports, self.agent_reports())
+    }
+
+    /// The reports of the pods of remote agents, with the agents' names.
+    pub fn agent_reports(&self) -> impl Iterator<Item = (&str, &Report)> {
+        self.observed.pods.iter().filter_map(|(name, pod)| {
             Some((pod.agent.as_deref()?, self.results.get(name.as_ref())?.report.as_ref()?))
-        });
-        Use::new(epoch, reports, agents)
+        })
     }
 
     /// The supervisor's pods that are not terminating.

@@ -16,6 +16,7 @@ fn idle(epoch: u64) -> ProbeResult {
         waiting: Vec::new(),
         warnings: Vec::new(),
         limits_reached: std::collections::BTreeMap::new(),
+        limits: Vec::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

@@ -32,6 +32,7 @@ fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {
         waiting: Vec::new(),
         warnings: Vec::new(),
         limits_reached: std::collections::BTreeMap::new(),
+        limits: Vec::new(),
         hash: String::new(),
         refused: None,
         agents: Vec::new(),

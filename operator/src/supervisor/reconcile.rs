@@ -288,6 +288,7 @@ impl<'a> Reconciler<'a> {
         let seen = self.resource.status.as_ref();
         let before = reported.as_ref().map(|reported| &reported.status).or(seen);
         let reports = self.observation.reports();
+        let agent_reports: Vec<_> = self.observation.agent_reports().map(|(_, report)| report).collect();
         let status = super::status::status(Facts {
             resource: self.resource,
             generation: self.resource.metadata.generation.unwrap_or(0),
@@ -299,6 +300,7 @@ impl<'a> Reconciler<'a> {
             missing: &reconciled.missing,
             supervisor: reconciled.supervisor.as_ref(),
             reports: &reports,
+            agent_reports: &agent_reports,
             trouble: trouble.as_deref(),
             remotes: &remotes,
             pending_rollout: reconciled.pending_rollout.as_deref(),

@@ -108,6 +108,7 @@ impl Pods {
             waiting: Vec::new(),
             warnings: Vec::new(),
             limits_reached: std::collections::BTreeMap::new(),
+            limits: Vec::new(),
             hash: spec.hash.clone(),
             refused: None,
             agents: agents.collect(),

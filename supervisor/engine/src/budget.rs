@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use caipe_model::Usage;
 use serde::{Deserialize, Serialize};
 
+use crate::tool_budget::{self, ToolBudget};
+
 /// What the engine knows of a tool. A tool without an entry has the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
@@ -37,15 +39,15 @@ pub struct Budget {
     /// Most tokens that models read and write.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
-    /// Most money for models, in picodollars.
+    /// Most money for models and for tools whose calls have a price, in picodollars.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<u64>,
     /// What models cost, by their names without the provider.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub prices: BTreeMap<String, Price>,
-    /// Most calls of the tools that share a budget, by its key.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub tools: BTreeMap<String, u32>,
+    /// The budgets that tools share, by their keys.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "tool_budget::by_key")]
+    pub tools: BTreeMap<String, ToolBudget>,
 }
 
 impl Budget {
@@ -110,7 +112,7 @@ impl Price {
 pub struct Spent {
     pub calls: u64,
     pub tokens: u64,
-    /// In picodollars. A model without a price costs nothing.
+    /// In picodollars. A model or a tool without a price costs nothing.
     pub cost: u64,
 }
 
@@ -138,6 +140,12 @@ impl std::ops::AddAssign for Spent {
 pub enum LimitKind {
     /// The calls of one tool, or of several that share a budget.
     ToolCalls,
+    /// The results of such tools.
+    ToolTokens,
+    /// The prices of their calls.
+    ToolCost,
+    /// The time of their calls, added up.
+    ToolTime,
     /// All calls of a run.
     Calls,
     Tokens,
@@ -151,8 +159,11 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 13] = [
         Self::ToolCalls,
+        Self::ToolTokens,
+        Self::ToolCost,
+        Self::ToolTime,
         Self::Calls,
         Self::Tokens,
         Self::Cost,
@@ -168,6 +179,9 @@ impl LimitKind {
     pub const fn category(self) -> &'static str {
         match self {
             Self::ToolCalls => "tool_calls",
+            Self::ToolTokens => "tool_tokens",
+            Self::ToolCost => "tool_cost",
+            Self::ToolTime => "tool_time",
             Self::Calls => "calls",
             Self::Tokens => "tokens",
             Self::Cost => "cost",

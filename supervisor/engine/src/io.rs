@@ -43,6 +43,9 @@ pub enum Input {
     ToolFinished {
         call: CallId,
         output: ToolOutput,
+        /// How long the call took, in milliseconds.
+        #[serde(default)]
+        time_ms: u64,
     },
     /// The progress of an agent that a tool calls.
     ToolProgress {

@@ -17,6 +17,7 @@ mod plan_step;
 mod source;
 mod state;
 mod text;
+mod tool_budget;
 mod tools;
 mod workflow;
 
@@ -44,6 +45,7 @@ pub use state::{
     RunState,
 };
 pub use text::AnswerText;
+pub use tool_budget::{ToolBudget, ToolSpent};
 pub use tools::glob::name_matches;
 pub use tools::{ApprovalPattern, EDGE_TOOLS, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools, is_builtin};
 pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};

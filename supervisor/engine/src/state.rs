@@ -16,6 +16,7 @@ use crate::names::{AgentName, CallId};
 use crate::plan::Plan;
 use crate::source::Source;
 use crate::text::AnswerText;
+use crate::tool_budget::{self, ToolSpent};
 use crate::workflow::Workflow;
 
 /// The state of one agent's conversation and of its run.
@@ -340,9 +341,9 @@ pub struct Counters {
     /// What the guards remember.
     #[serde(skip_serializing_if = "Loops::is_default")]
     pub loops: Loops,
-    /// Calls so far that count against a budget of tools, by its key.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub budgets: BTreeMap<String, u32>,
+    /// What is used of the budgets of tools, by their keys.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", deserialize_with = "tool_budget::by_key")]
+    pub budgets: BTreeMap<String, ToolSpent>,
     /// Tokens so far.
     pub usage: Usage,
     /// What the run has used of its budget, with the work of nested runs.

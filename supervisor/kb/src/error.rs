@@ -31,6 +31,19 @@ pub enum Error {
     UnknownSource { name: String, known: String },
     #[error("there is no document {0:?}; use a document_id from the results of search")]
     UnknownDocument(String),
+    #[error(
+        "the index in {} has embeddings of {found}, not of {wanted}; make them again with `caipe-supervisor kb add --rebuild`, or \
+         unset CAIPE_KB_EMBEDDINGS_MODEL",
+        .directory.display()
+    )]
+    OtherEmbeddings { directory: PathBuf, found: String, wanted: String },
+    #[error("failed to embed documents: {0}")]
+    Embeddings(String),
+    #[error(
+        "the new documents have about {needed} tokens, and at most {most} are embedded at once; add them in parts, or raise \
+         CAIPE_KB_EMBEDDINGS_MAX_TOKENS"
+    )]
+    EmbeddingTokens { needed: u64, most: u64 },
     #[error("the query has no words to search for")]
     EmptyQuery,
     #[error("the filter {0:?} is unknown; the only filter is datasource_id")]

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -16,11 +16,13 @@ use tantivy::tokenizer::{
 };
 use tantivy::{Index, IndexReader, ReloadPolicy, Searcher};
 
+use crate::embeddings::Embedder;
 use crate::error::{Error, Result};
 use crate::source::Source;
+use crate::vectors::Vectors;
 
 /// Counted up when the schema or the meaning of a field changes.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// The analyzer of the searched fields.
 const ANALYZER: &str = "words";
 /// Longer words are no words.
@@ -31,11 +33,14 @@ const MAX_WORD_BYTES: usize = 64;
 pub struct State {
     format: u32,
     pub sources: Vec<Source>,
+    /// The model of the embeddings, if the chunks have them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub embeddings: Option<String>,
 }
 
 impl Default for State {
     fn default() -> Self {
-        Self { format: FORMAT, sources: Vec::new() }
+        Self { format: FORMAT, sources: Vec::new(), embeddings: None }
     }
 }
 
@@ -62,6 +67,8 @@ pub(crate) struct Fields {
     /// The words of the document's id.
     pub(crate) name: Field,
     pub(crate) text: Field,
+    /// The embedding of the chunk, if it has one.
+    pub(crate) vector: Field,
 }
 
 impl Fields {
@@ -85,6 +92,7 @@ impl Fields {
             headings: schema.add_text_field("headings", words.clone() | STORED),
             name: schema.add_text_field("name", words.clone()),
             text: schema.add_text_field("text", words | STORED),
+            vector: schema.add_bytes_field("vector", STORED),
         };
         (schema.build(), fields)
     }
@@ -116,6 +124,8 @@ pub struct KnowledgeBase {
     pub(crate) fields: Fields,
     reader: IndexReader,
     seen: Mutex<Option<Stamp>>,
+    pub(crate) vectors: Vectors,
+    pub(crate) embedder: Option<Arc<dyn Embedder>>,
 }
 
 impl std::fmt::Debug for KnowledgeBase {
@@ -163,7 +173,15 @@ impl KnowledgeBase {
         index.tokenizers().register(ANALYZER, analyzer());
         let reader = index.reader_builder().reload_policy(ReloadPolicy::Manual).try_into()?;
         let seen = Mutex::new(stamp(directory));
-        Ok(Self { directory: directory.to_path_buf(), index, fields, reader, seen })
+        let (vectors, embedder) = (Vectors::new(fields.vector, fields.source), None);
+        Ok(Self { directory: directory.to_path_buf(), index, fields, reader, seen, vectors, embedder })
+    }
+
+    /// The same, which also searches by embeddings if its chunks have those of this embedder's model.
+    #[must_use]
+    pub fn with_embedder(mut self, embedder: Option<Arc<dyn Embedder>>) -> Self {
+        self.embedder = embedder;
+        self
     }
 
     pub fn directory(&self) -> &Path {
@@ -209,7 +227,7 @@ pub(crate) fn rescue_state(directory: &Path) -> State {
     let text = fs::read(index_directory(directory).join("meta.json")).unwrap_or_default();
     let meta: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
     let sources = meta["payload"].as_str().and_then(|payload| serde_json::from_str::<State>(payload).ok());
-    State { format: FORMAT, sources: sources.map(|state| state.sources).unwrap_or_default() }
+    State { sources: sources.map(|state| state.sources).unwrap_or_default(), ..State::default() }
 }
 
 fn read_state(index: &Index) -> Result<State, String> {

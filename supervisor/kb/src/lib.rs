@@ -5,6 +5,7 @@
 //! process that is killed leaves the previous state, and every reader sees one state.
 
 mod chunk;
+mod embeddings;
 mod error;
 mod extract;
 mod index;
@@ -12,13 +13,15 @@ pub mod mcp;
 mod search;
 mod source;
 mod update;
+mod vectors;
 
+pub use embeddings::{Embedder, Provider, Purpose};
 pub use error::{Error, Result};
 pub use extract::{PDF_TEXT_COMMAND, PdfReader, pdf_text_main};
 pub use index::{KnowledgeBase, State};
 pub use search::{Hit, MAX_RESULTS, Query};
 pub use source::{Source, SourceKind};
-pub use update::{Report, Request, Updater};
+pub use update::{Embedding, Report, Request, Updater};
 
 #[cfg(test)]
 mod quality_tests;

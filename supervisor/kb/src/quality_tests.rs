@@ -4,8 +4,10 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use caipe_net::Screen;
+use sha2::{Digest as _, Sha256};
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, Occur, TermQuery};
 use tantivy::schema::{IndexRecordOption, STORED, STRING, Schema, TEXT, Value as _};
@@ -13,11 +15,15 @@ use tantivy::{Index, TantivyDocument, Term, doc};
 use tempfile::TempDir;
 
 use crate::extract::{Form, extract};
-use crate::{KnowledgeBase, PdfReader, Query, Request, SourceKind, Updater, chunk};
+use crate::update::embedded_text;
+use crate::{
+    Embedder, Embedding, KnowledgeBase, PdfReader, Purpose, Query, Request, SourceKind, Updater, chunk,
+};
 
 const QUESTIONS: &str = include_str!("../testdata/questions.tsv");
 /// The pages of the labels. The page with the table is none of them, because it would contain the figures.
 const LEFT_OUT: [&str; 3] = ["knowledge-base.md", "reference.md", "SUMMARY.md"];
+const EMBEDDINGS: &str = include_str!("../testdata/embeddings.tsv");
 const DEPTH: usize = 10;
 /// The measured value, less what an ordinary change of the pages costs.
 const FLOOR: f64 = 0.62;
@@ -56,7 +62,10 @@ fn pages() -> Vec<(String, String)> {
     pages.map(|(name, path)| (name, std::fs::read_to_string(path).unwrap())).collect()
 }
 
-fn knowledge_base(pages: &[(String, String)]) -> (TempDir, KnowledgeBase) {
+fn knowledge_base(
+    pages: &[(String, String)],
+    embedder: Option<Arc<dyn Embedder>>,
+) -> (TempDir, KnowledgeBase) {
     let dir = TempDir::new().unwrap();
     let folder = dir.path().join("docs");
     std::fs::create_dir(&folder).unwrap();
@@ -65,11 +74,64 @@ fn knowledge_base(pages: &[(String, String)]) -> (TempDir, KnowledgeBase) {
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let (base, pdf) = (dir.path().join("kb"), PdfReader::new("false".into(), &[]));
-    let mut updater = Updater::open(&base, false, Screen::default(), pdf, runtime.handle().clone()).unwrap();
+    let updater = Updater::open(&base, false, Screen::default(), pdf, runtime.handle().clone()).unwrap();
+    let embedding = embedder.clone().map(|embedder| Embedding { embedder, max_tokens: u64::MAX });
+    let mut updater = updater.with_embedding(embedding).unwrap();
     updater.add(Request { kind: SourceKind::Path { path: folder }, name: None }).unwrap();
     updater.close().unwrap();
-    let base = KnowledgeBase::open(&base).unwrap();
+    let base = KnowledgeBase::open(&base).unwrap().with_embedder(embedder);
     (dir, base)
+}
+
+/// Embeddings that were recorded once, by `testdata/record_embeddings.py`.
+#[derive(Debug)]
+struct Recorded {
+    vectors: HashMap<String, Vec<f32>>,
+}
+
+impl Recorded {
+    fn read() -> Self {
+        let vector = |digits: &str| {
+            let byte =
+                |at: usize| f32::from(u8::from_str_radix(&digits[at..at + 2], 16).unwrap().cast_signed());
+            (0..digits.len()).step_by(2).map(byte).collect()
+        };
+        let lines = EMBEDDINGS.lines().filter(|line| !line.starts_with('#'));
+        let pairs = lines.map(|line| line.split_once('\t').unwrap());
+        Self { vectors: pairs.map(|(key, digits)| (key.to_owned(), vector(digits))).collect() }
+    }
+}
+
+impl Embedder for Recorded {
+    fn model(&self) -> &'static str {
+        "all-MiniLM-L6-v2"
+    }
+
+    fn embed(&self, texts: &[String], _: Purpose) -> Result<Vec<Vec<f32>>, String> {
+        // A chunk that was changed since has no vector.
+        Ok(texts
+            .iter()
+            .map(|text| self.vectors.get(&key(text)).cloned().unwrap_or_else(|| vec![0.0]))
+            .collect())
+    }
+}
+
+/// What identifies an embedded text: its digest.
+fn key(text: &str) -> String {
+    let digest = Sha256::digest(text.as_bytes());
+    format!("{:012x}", digest.iter().take(6).fold(0_u64, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// All texts that are embedded: the chunks and the questions.
+fn embedded_texts(pages: &[(String, String)]) -> Vec<String> {
+    let pdf = PdfReader::new("false".into(), &[]);
+    let of_page = |(name, text): &(String, String)| {
+        let extracted = extract(Form::Markdown, text.as_bytes(), &pdf).unwrap();
+        let title = extracted.title.clone().unwrap_or_else(|| name.clone());
+        chunk::split(&extracted).iter().map(|chunk| embedded_text(&title, chunk)).collect::<Vec<_>>()
+    };
+    let questions = questions().into_iter().map(|question| question.text.to_owned());
+    pages.iter().flat_map(of_page).chain(questions).collect()
 }
 
 /// The section and the text of each chunk.
@@ -173,7 +235,7 @@ impl Plain {
 #[test]
 fn the_search_finds_the_sections_that_answer() {
     let pages = pages();
-    let (_dir, base) = knowledge_base(&pages);
+    let (_dir, base) = knowledge_base(&pages, None);
     let (questions, chunks) = (questions(), chunks(&pages));
     assert_eq!(questions.len(), 100);
     let labels = questions.iter().flat_map(|question| question.grades.keys());
@@ -181,12 +243,17 @@ fn the_search_finds_the_sections_that_answer() {
         labels.filter(|label| chunks.iter().all(|(name, _)| name != *label)).collect();
     assert!(missing.is_empty(), "there is no section {missing:?}; correct testdata/questions.tsv");
     let plain = Plain::new(&chunks);
-    let ours = measure(&questions, |text| {
-        let hits = base.search(&Query { text: text.to_owned(), limit: DEPTH, source: None }).unwrap();
-        hits.into_iter().map(|hit| section(&hit.document, &hit.anchor)).collect()
-    });
+    let searched = |base: &KnowledgeBase| {
+        measure(&questions, |text| {
+            let hits = base.search(&Query { text: text.to_owned(), limit: DEPTH, source: None }).unwrap();
+            hits.into_iter().map(|hit| section(&hit.document, &hit.anchor)).collect()
+        })
+    };
+    let ours = searched(&base);
+    let (_hybrid_dir, hybrid) = knowledge_base(&pages, Some(Arc::new(Recorded::read())));
+    let hybrid = searched(&hybrid);
     let plain = measure(&questions, |text| plain.rank(text));
-    let table = table(plain, ours, chunks.len());
+    let table = table([plain, ours, hybrid], chunks.len());
     println!("{table}");
     assert!(ours.ndcg > FLOOR && ours.ndcg > plain.ndcg + 0.05, "{ours:?} {plain:?}");
     if std::env::var_os("CAIPE_WRITE_QUALITY").is_some() {
@@ -194,14 +261,32 @@ fn the_search_finds_the_sections_that_answer() {
     }
 }
 
-fn table(plain: Figures, ours: Figures, chunks: usize) -> String {
+/// Writes the texts for `testdata/record_embeddings.py` to the file that `CAIPE_WRITE_TEXTS` names, as JSON lines. Checks that the
+/// record has most of them.
+#[test]
+fn the_recorded_embeddings_are_of_these_pages() {
+    let (texts, recorded) = (embedded_texts(&pages()), Recorded::read());
+    if let Some(path) = std::env::var_os("CAIPE_WRITE_TEXTS") {
+        let line = |text: &String| serde_json::json!([key(text), text]).to_string() + "\n";
+        std::fs::write(path, texts.iter().map(line).collect::<String>()).unwrap();
+    }
+    let known = texts.iter().filter(|text| recorded.vectors.contains_key(&key(text))).count();
+    assert!(
+        known * 2 > texts.len(),
+        "{known} of {}: record again with testdata/record_embeddings.py",
+        texts.len()
+    );
+}
+
+fn table([plain, ours, hybrid]: [Figures; 3], chunks: usize) -> String {
     let row = |name: &str, figures: Figures| {
         format!("| {name} | {:.2} | {:.0} % |\n", figures.ndcg, figures.answered * 100.0)
     };
     format!(
-        "| 100 questions, {chunks} chunks | nDCG@10 | an answer among the first three |\n| --- | --- | --- |\n{}{}",
+        "| 100 questions, {chunks} chunks | nDCG@10 | an answer among the first three |\n| --- | --- | --- |\n{}{}{}",
         row("plain BM25: one field, no stemming", plain),
-        row("`kb search`", ours)
+        row("`kb search`", ours),
+        row("`kb search` with embeddings of all-MiniLM-L6-v2", hybrid)
     )
 }
 

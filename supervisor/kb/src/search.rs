@@ -7,10 +7,12 @@ use tantivy::query::Query as IndexQuery;
 use tantivy::query::{BooleanQuery, BoostQuery, ConstScoreQuery, DisjunctionMaxQuery, Occur, TermQuery};
 use tantivy::schema::{Field, IndexRecordOption, Value as _};
 use tantivy::snippet::SnippetGenerator;
-use tantivy::{Searcher, TantivyDocument, Term};
+use tantivy::{DocAddress, Searcher, TantivyDocument, Term};
 
+use crate::embeddings::Purpose;
 use crate::error::{Error, Result};
 use crate::index::{Fields, KnowledgeBase, analyzer};
+use crate::vectors::{CANDIDATES, fused};
 
 /// The most results of a search.
 pub const MAX_RESULTS: usize = 50;
@@ -79,7 +81,13 @@ impl KnowledgeBase {
         let limit = query.limit.clamp(1, MAX_RESULTS);
         let matching = self.matching(&words, query.source.as_deref());
         // Some are of the same document.
-        let found = searcher.search(&matching, &TopDocs::with_limit(limit * 4).order_by_score())?;
+        let candidates = TopDocs::with_limit((limit * 4).max(CANDIDATES)).order_by_score();
+        let mut found = searcher.search(&matching, &candidates)?;
+        if let Some(vector) = self.query_vector(&query.text)? {
+            let nearest = self.vectors.nearest(&searcher, &vector, query.source.as_deref())?;
+            let by_words: Vec<DocAddress> = found.iter().map(|(_, address)| *address).collect();
+            found = fused([&by_words, &nearest]);
+        }
         let excerpts = Excerpts::new(&searcher, &matching, self.fields.text)?;
         let mut counts: HashMap<String, usize> = HashMap::new();
         let mut hits = Vec::new();
@@ -95,6 +103,21 @@ impl KnowledgeBase {
             }
         }
         Ok(hits)
+    }
+
+    /// The embedding of a query, if the chunks have embeddings of the same model. Without it, the search is by words only.
+    fn query_vector(&self, text: &str) -> Result<Option<Vec<f32>>> {
+        let Some(embedder) = &self.embedder else { return Ok(None) };
+        if self.state()?.embeddings.as_deref() != Some(embedder.model()) {
+            return Ok(None);
+        }
+        match embedder.embed(&[text.to_owned()], Purpose::Search) {
+            Ok(vectors) => Ok(vectors.into_iter().next()),
+            Err(reason) => {
+                tracing::warn!(%reason, "this search is by words only");
+                Ok(None)
+            }
+        }
     }
 
     fn matching(&self, words: &BTreeSet<String>, source: Option<&str>) -> BooleanQuery {

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use caipe_net::Screen;
 use sha2::{Digest as _, Sha256};
@@ -13,7 +14,8 @@ use tantivy::schema::{IndexRecordOption, Value as _};
 use tantivy::{IndexWriter, TantivyDocument, TantivyError, Term};
 use tokio::runtime::Handle;
 
-use crate::chunk;
+use crate::chunk::{self, Chunk};
+use crate::embeddings::{BATCH, Embedder, Purpose, quantized};
 use crate::error::{Error, Result};
 use crate::extract::{PdfReader, extract};
 use crate::index::{KnowledgeBase, State, index_directory, rescue_state};
@@ -21,6 +23,8 @@ use crate::source::{self, RawDocument, Source, SourceKind};
 
 /// The memory in which changes are collected before they are written.
 const WRITER_BYTES: usize = 32 << 20;
+/// The estimated bytes of a token.
+const TOKEN_BYTES: u64 = 4;
 /// The most skipped files that a report names.
 const MAX_NAMED: usize = 20;
 /// Changes when text is extracted or split in another way, so that unchanged files are indexed again.
@@ -45,6 +49,9 @@ pub struct Report {
     /// Files that were not read, with the reasons; the first few.
     pub skipped: Vec<String>,
     pub skipped_count: usize,
+    /// The chunks that were embedded, and about how many tokens they have.
+    pub embedded: usize,
+    pub embedded_tokens: u64,
 }
 
 impl Report {
@@ -69,6 +76,15 @@ pub struct Updater {
     screen: Screen,
     pdf: PdfReader,
     runtime: Handle,
+    embedding: Option<Embedding>,
+}
+
+/// How new documents are embedded.
+#[derive(Debug, Clone)]
+pub struct Embedding {
+    pub embedder: Arc<dyn Embedder>,
+    /// The most tokens of an update, estimated.
+    pub max_tokens: u64,
 }
 
 impl std::fmt::Debug for Updater {
@@ -102,12 +118,34 @@ impl Updater {
             other => other.into(),
         })?;
         let state = rescued.map_or_else(|| base.state(), Ok)?;
-        let mut updater = Self { base, state, writer, screen, pdf, runtime };
+        let mut updater = Self { base, state, writer, screen, pdf, runtime, embedding: None };
         if rebuild {
             // A rebuild that is killed keeps the sources.
             updater.commit()?;
         }
         Ok(updater)
+    }
+
+    /// The same, which embeds new documents.
+    ///
+    /// # Errors
+    /// If the index has documents without embeddings, or with those of another model.
+    pub fn with_embedding(mut self, embedding: Option<Embedding>) -> Result<Self> {
+        if let Some(embedding) = &embedding {
+            let wanted = embedding.embedder.model();
+            let has_documents = self.state.sources.iter().any(|source| source.documents > 0);
+            let is_rebuilt = self.base.searcher()?.num_docs() == 0;
+            if has_documents && !is_rebuilt && self.state.embeddings.as_deref() != Some(wanted) {
+                let found = self.state.embeddings.clone().unwrap_or_else(|| "no model".to_owned());
+                let directory = self.base.directory().to_path_buf();
+                return Err(Error::OtherEmbeddings { directory, found, wanted: wanted.to_owned() });
+            }
+            self.state.embeddings = Some(wanted.to_owned());
+        } else if let Some(model) = &self.state.embeddings {
+            tracing::warn!(%model, "new documents get no embeddings: CAIPE_KB_EMBEDDINGS_MODEL is not set");
+        }
+        self.embedding = embedding;
+        Ok(self)
     }
 
     /// The sources.
@@ -180,7 +218,7 @@ impl Updater {
                 Some(self.repository(&source, url, branch.as_deref(), &mut pending)?)
             }
         };
-        let report = pending.finish();
+        let report = pending.finish()?;
         source.revision = revision;
         source.documents = report.documents();
         source.updated = jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string();
@@ -280,13 +318,15 @@ struct Pending<'a> {
     /// The folder of a clone, and the URL that replaces it in locations.
     location: Option<(PathBuf, String)>,
     report: Report,
+    /// New chunks that are not embedded yet, with the texts.
+    waiting: Vec<(TantivyDocument, String)>,
 }
 
 impl<'a> Pending<'a> {
     fn new(updater: &'a Updater, name: &str) -> Result<Self> {
         let report = Report { source: name.to_owned(), ..Report::default() };
         let known = digests(&updater.base, name)?;
-        Ok(Self { updater, name: name.to_owned(), known, location: None, report })
+        Ok(Self { updater, name: name.to_owned(), known, location: None, report, waiting: Vec::new() })
     }
 
     fn folder(&mut self, folder: &Path) -> Result<()> {
@@ -328,17 +368,18 @@ impl<'a> Pending<'a> {
     }
 
     fn index(
-        &self,
+        &mut self,
         document: &RawDocument,
         digest: &str,
         extracted: &crate::extract::Extracted,
     ) -> Result<()> {
-        let fields = &self.updater.base.fields;
+        let fields = self.updater.base.fields;
         let stem = Path::new(&document.id).file_name().unwrap_or_default().to_string_lossy().into_owned();
         let title = extracted.title.clone().unwrap_or(stem);
         let location = self.location(&document.location);
         let length = extracted.text.chars().count() as u64;
         for (number, chunk) in chunk::split(extracted).into_iter().enumerate() {
+            let embedded = embedded_text(&title, &chunk);
             let mut entry = TantivyDocument::new();
             entry.add_text(fields.document, &document.id);
             entry.add_text(fields.source, &self.name);
@@ -354,6 +395,37 @@ impl<'a> Pending<'a> {
             entry.add_text(fields.headings, chunk.headings.join("\n"));
             entry.add_text(fields.name, &document.id);
             entry.add_text(fields.text, chunk.text);
+            self.add(entry, embedded)?;
+        }
+        Ok(())
+    }
+
+    /// Adds a chunk, once it is embedded.
+    fn add(&mut self, entry: TantivyDocument, text: String) -> Result<()> {
+        if self.updater.embedding.is_none() {
+            self.updater.writer.add_document(entry)?;
+            return Ok(());
+        }
+        self.waiting.push((entry, text));
+        if self.waiting.len() >= BATCH { self.embed() } else { Ok(()) }
+    }
+
+    /// Embeds and adds the waiting chunks. Sends nothing beyond the bound of tokens.
+    fn embed(&mut self) -> Result<()> {
+        let Some(Embedding { embedder, max_tokens }) = &self.updater.embedding else { return Ok(()) };
+        let (entries, texts): (Vec<_>, Vec<_>) = std::mem::take(&mut self.waiting).into_iter().unzip();
+        if texts.is_empty() {
+            return Ok(());
+        }
+        let bytes: usize = texts.iter().map(String::len).sum();
+        let needed = self.report.embedded_tokens + (bytes as u64).div_ceil(TOKEN_BYTES);
+        if needed > *max_tokens {
+            return Err(Error::EmbeddingTokens { needed, most: *max_tokens });
+        }
+        let vectors = embedder.embed(&texts, Purpose::Update).map_err(Error::Embeddings)?;
+        (self.report.embedded_tokens, self.report.embedded) = (needed, self.report.embedded + texts.len());
+        for (mut entry, vector) in entries.into_iter().zip(vectors) {
+            entry.add_bytes(self.updater.base.fields.vector, &quantized(&vector));
             self.updater.writer.add_document(entry)?;
         }
         Ok(())
@@ -378,13 +450,21 @@ impl<'a> Pending<'a> {
     }
 
     /// Deletes what the source no longer has.
-    fn finish(mut self) -> Report {
+    fn finish(mut self) -> Result<Report> {
+        self.embed()?;
         for id in self.known.keys() {
             self.delete(id);
         }
         self.report.removed = self.known.len();
-        self.report
+        Ok(self.report)
     }
+}
+
+/// What is embedded of a chunk: its text below the title and the headings that say what it is about.
+pub(crate) fn embedded_text(title: &str, chunk: &Chunk) -> String {
+    let headings = chunk.headings.iter().map(String::as_str).filter(|heading| *heading != title);
+    let place: Vec<&str> = std::iter::once(title).chain(headings).collect();
+    format!("{}\n{}", place.join(" > "), chunk.text.trim())
 }
 
 /// The digest of each document of a source.

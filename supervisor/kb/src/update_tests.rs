@@ -1,5 +1,6 @@
 use std::fs;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use tempfile::TempDir;
 
@@ -179,11 +180,87 @@ fn a_damaged_index_is_reported_and_rebuilt() {
     drop(updater);
     assert_eq!(setup.found("alpha"), ["docs/a.md"]);
     let meta = setup.base().join("index/meta.json");
-    fs::write(&meta, fs::read_to_string(&meta).unwrap().replace("\\\"format\\\":1", "\\\"format\\\":9"))
+    fs::write(&meta, fs::read_to_string(&meta).unwrap().replace("\\\"format\\\":2", "\\\"format\\\":9"))
         .unwrap();
     let error = KnowledgeBase::open(&setup.base()).unwrap_err().to_string();
     assert!(error.contains("has the format 9"), "{error}");
     fs::write(&meta, "{").unwrap();
     assert!(matches!(KnowledgeBase::open(&setup.base()).unwrap_err(), Error::Damaged { .. }));
     assert_eq!(setup.open(true).unwrap().sources().len(), 0);
+}
+
+/// Embeds by meaning: texts about cars are near each other. Counts the texts, and fails when asked to.
+#[derive(Debug, Default)]
+struct Meaning {
+    texts: AtomicUsize,
+    fails: AtomicBool,
+}
+
+impl Embedder for Meaning {
+    fn model(&self) -> &'static str {
+        "meaning"
+    }
+
+    fn embed(&self, texts: &[String], _: Purpose) -> std::result::Result<Vec<Vec<f32>>, String> {
+        if self.fails.load(Ordering::SeqCst) {
+            return Err("the provider is down".to_owned());
+        }
+        self.texts.fetch_add(texts.len(), Ordering::SeqCst);
+        let is_car = |text: &String| ["car", "automobile"].iter().any(|word| text.contains(word));
+        Ok(texts.iter().map(|text| if is_car(text) { vec![1.0, 0.1] } else { vec![0.1, 1.0] }).collect())
+    }
+}
+
+#[test]
+fn embeddings_find_other_words_and_are_made_once() {
+    let dir = TempDir::new().unwrap();
+    let folder = dir.path().join("docs");
+    fs::create_dir(&folder).unwrap();
+    fs::write(folder.join("a.md"), "# Garage\n\nThe automobile is red.").unwrap();
+    fs::write(folder.join("b.md"), "# Kitchen\n\nThe stove is hot.").unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let kb = dir.path().join("kb");
+    let meaning = Arc::new(Meaning::default());
+    let open = |rebuild, embeds: bool| {
+        let pdf = PdfReader::new("false".into(), &[]);
+        let updater = Updater::open(&kb, rebuild, Screen::default(), pdf, runtime.handle().clone()).unwrap();
+        let embedding = Embedding { embedder: meaning.clone(), max_tokens: 100 };
+        updater.with_embedding(embeds.then_some(embedding))
+    };
+    let add = |updater: &mut Updater| {
+        updater.add(Request { kind: SourceKind::Path { path: folder.clone() }, name: None })
+    };
+    let titles = |embedder: Option<Arc<dyn Embedder>>| {
+        let base = KnowledgeBase::open(&kb).unwrap().with_embedder(embedder);
+        let query = Query { text: "car".to_owned(), limit: 1, source: Some("docs".to_owned()) };
+        base.search(&query).unwrap().into_iter().map(|hit| hit.title).collect::<Vec<_>>()
+    };
+
+    let mut updater = open(false, false).unwrap();
+    add(&mut updater).unwrap();
+    drop(updater);
+    assert!(titles(Some(meaning.clone())).is_empty(), "without embeddings, the search is by words");
+    let refused = open(false, true).unwrap_err().to_string();
+    assert!(refused.contains("has embeddings of no model, not of meaning"), "{refused}");
+
+    let mut updater = open(true, true).unwrap();
+    let report = add(&mut updater).unwrap();
+    assert_eq!((report.embedded, report.embedded_tokens > 0), (2, true));
+    assert_eq!(titles(Some(meaning.clone())), ["Garage"]);
+    assert!(titles(None).is_empty());
+    assert_eq!(add(&mut updater).unwrap().embedded, 0, "nothing has changed");
+    fs::write(folder.join("b.md"), "# Kitchen\n\nThe stove is cold.").unwrap();
+    assert_eq!(add(&mut updater).unwrap().embedded, 1);
+    assert_eq!(meaning.texts.load(Ordering::SeqCst), 4, "three chunks and one query");
+
+    meaning.fails.store(true, Ordering::SeqCst);
+    assert!(titles(Some(meaning.clone())).is_empty(), "a search goes on by words");
+    fs::write(folder.join("c.md"), "car").unwrap();
+    let failed = add(&mut updater).unwrap_err().to_string();
+    assert_eq!(failed, "failed to embed documents: the provider is down");
+    meaning.fails.store(false, Ordering::SeqCst);
+    fs::write(folder.join("c.md"), "car ".repeat(200)).unwrap();
+    let bounded = add(&mut updater).unwrap_err().to_string();
+    assert!(bounded.contains("at most 100 are embedded at once"), "{bounded}");
+    assert_eq!(titles(Some(meaning.clone())), ["Garage"], "the knowledge base is as it was");
 }

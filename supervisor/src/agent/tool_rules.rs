@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::rendered::Rag;
-use caipe_crds::resource::budget::ToolBudget;
-use caipe_engine::{ToolTraits, name_matches};
+use caipe_crds::rendered::ToolBudget as Declared;
+use caipe_engine::{ToolBudget, ToolTraits, name_matches};
 
 use crate::mcp::ToolsView;
 
@@ -13,8 +13,8 @@ use crate::mcp::ToolsView;
 pub struct ToolRule {
     /// `*` matches anything; against the names of a tool for the model, at its server, and with the server's name.
     pub tools: Vec<String>,
-    /// Most calls of all these tools together in a run.
-    pub calls: Option<u32>,
+    /// What all these tools together may use in a run.
+    pub budget: Option<ToolBudget>,
     /// The rest of the traits.
     pub traits: ToolTraits,
 }
@@ -22,9 +22,9 @@ pub struct ToolRule {
 impl ToolRule {
     /// The rules for the tools of a knowledge base.
     pub fn of_knowledge(rag: &Rag) -> Vec<Self> {
-        let capped = |tool: &str, calls, results| Self {
+        let capped = |tool: &str, calls: u32, results| Self {
             tools: vec![tool.to_owned()],
-            calls: Some(calls),
+            budget: Some(u64::from(calls).into()),
             traits: ToolTraits { results, ..ToolTraits::default() },
         };
         let documents = ToolTraits {
@@ -36,15 +36,22 @@ impl ToolRule {
         vec![
             capped("search", rag.search_max_calls, Some(rag.max_search_results)),
             capped("fetch_document", rag.fetch_document_max_calls, None),
-            Self { tools: rag.tool_names.clone(), calls: None, traits: documents },
+            Self { tools: rag.tool_names.clone(), budget: None, traits: documents },
         ]
     }
 
     /// The rules for the budgets of tools.
-    pub fn of_budgets(budgets: &[ToolBudget]) -> Vec<Self> {
-        let rule = |ToolBudget { tools, calls }: &ToolBudget| Self {
-            tools: tools.clone(),
-            calls: Some(*calls),
+    pub fn of_budgets(budgets: &[Declared]) -> Vec<Self> {
+        let budget = |declared: &Declared| ToolBudget {
+            calls: (declared.calls < Declared::ANY_CALLS).then_some(declared.calls.into()),
+            tokens: declared.tokens.map(u64::from),
+            cost: declared.cost,
+            price: declared.price.unwrap_or_default(),
+            time_ms: declared.time_ms,
+        };
+        let rule = |declared: &Declared| Self {
+            tools: declared.tools.clone(),
+            budget: Some(budget(declared)),
             traits: ToolTraits::default(),
         };
         budgets.iter().map(rule).collect()
@@ -64,14 +71,14 @@ impl ToolRule {
 pub(super) fn apply(
     rules: &[ToolRule],
     view: &ToolsView,
-) -> (BTreeMap<String, ToolTraits>, BTreeMap<String, u32>) {
-    let (mut traits, mut budget) = (BTreeMap::new(), BTreeMap::new());
+) -> (BTreeMap<String, ToolTraits>, BTreeMap<String, ToolBudget>) {
+    let (mut traits, mut budgets) = (BTreeMap::new(), BTreeMap::new());
     for tool in view.classified() {
         let mut known = ToolTraits::default();
         for rule in rules.iter().filter(|rule| rule.covers(&tool.names)) {
-            if let Some(calls) = rule.calls.filter(|_| known.budget.is_none()) {
+            if let Some(budget) = rule.budget.filter(|_| known.budget.is_none()) {
                 known.budget = Some(rule.key());
-                budget.insert(rule.key(), calls);
+                budgets.insert(rule.key(), budget);
             }
             known.output_chars = known.output_chars.or(rule.traits.output_chars);
             known.results = known.results.or(rule.traits.results);
@@ -82,7 +89,7 @@ pub(super) fn apply(
             traits.insert(tool.model_name.to_owned(), known);
         }
     }
-    (traits, budget)
+    (traits, budgets)
 }
 
 #[cfg(test)]
@@ -104,7 +111,10 @@ mod tests {
         let view =
             ToolsView::with_servers(&[("kb", &["search", "fetch_document", "fetch_url", "graph_query"])]);
         let (traits, budget) = apply(&ToolRule::of_knowledge(&rag), &view);
-        assert_eq!(budget, [("search".to_owned(), 5), ("fetch_document".to_owned(), 10)].into());
+        assert_eq!(
+            budget,
+            [("search".to_owned(), 5.into()), ("fetch_document".to_owned(), 10.into())].into()
+        );
         assert_eq!((traits["search"].results, traits["search"].output_chars), (Some(3), Some(10_000)));
         assert!(traits["fetch_url"].is_knowledge && traits["fetch_url"].budget.is_none());
         assert!(!traits.contains_key("graph_query"));
@@ -112,14 +122,14 @@ mod tests {
 
     #[test]
     fn tools_share_the_budget_of_their_rule_and_the_first_rule_wins() {
-        let rule = |tools: &str, calls| ToolRule {
+        let rule = |tools: &str, calls: u64| ToolRule {
             tools: vec![tools.to_owned()],
-            calls: Some(calls),
+            budget: Some(calls.into()),
             ..ToolRule::default()
         };
         let view = ToolsView::with_servers(&[("jira", &["get_issue", "get_user", "delete_issue"])]);
         let (traits, budget) = apply(&[rule("jira/get_*", 7), rule("*", 9)], &view);
-        assert_eq!(budget, [("jira/get_*".to_owned(), 7), ("*".to_owned(), 9)].into());
+        assert_eq!(budget, [("jira/get_*".to_owned(), 7.into()), ("*".to_owned(), 9.into())].into());
         assert_eq!(traits["get_issue"].budget, traits["get_user"].budget);
         assert_eq!(traits["delete_issue"].budget.as_deref(), Some("*"));
     }

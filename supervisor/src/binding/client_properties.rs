@@ -114,7 +114,7 @@ impl Run {
             Effect::CallModel { turn, tools } => self.model(turn, tools),
             Effect::CallTool { call, .. } => {
                 let output = ToolOutput { content: self.text("found"), is_error: false };
-                self.feed(Input::ToolFinished { call, output });
+                self.feed(Input::ToolFinished { call, output, time_ms: 0 });
             }
             Effect::Delegate { call, prompt, .. } => self.delegate(&call, prompt.contains("well")),
             _ => {}

@@ -13,7 +13,7 @@ use url::Url;
 
 use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
-pub(super) use kb::{Kb, KbAdd, KbCommand, KbSearch, KbServe};
+pub(super) use kb::{Kb, KbAdd, KbCommand, KbEmbeddings, KbSearch, KbServe};
 pub(super) use serving::{PushSwitch, Serving};
 
 /// Where `chat` looks for an agent.

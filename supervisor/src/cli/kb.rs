@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use caipe_kb::{
-    Hit, KnowledgeBase, PDF_TEXT_COMMAND, PdfReader, Query, Report, Request, Source, SourceKind, Updater, mcp,
+    Embedder, Embedding, Hit, KnowledgeBase, PDF_TEXT_COMMAND, PdfReader, Provider, Query, Report, Request,
+    Source, SourceKind, Updater, mcp,
 };
 use caipe_net::Screen;
 use secrecy::ExposeSecret as _;
@@ -17,7 +18,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::args::{Kb, KbAdd, KbCommand, KbSearch, KbServe, Output};
+use super::args::{Kb, KbAdd, KbCommand, KbEmbeddings, KbSearch, KbServe, Output};
 use super::server::{listen, stopping, write_address};
 use super::{mcp_endpoint, print};
 use crate::http;
@@ -27,14 +28,37 @@ use crate::tools::executable;
 const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 pub(super) async fn run(args: Kb) -> anyhow::Result<ExitCode> {
-    let directory = args.directory;
+    let (directory, max_tokens) = (args.directory, args.embeddings.max_tokens);
+    let embedder = provider(args.embeddings)?;
     match args.command {
-        KbCommand::Serve(serve) => run_server(&directory, serve).await,
-        KbCommand::Add(add) => spawn_blocking(move || run_add(&directory, add)).await?,
+        KbCommand::Serve(serve) => run_server(&directory, serve, embedder.map(|it| it as _)).await,
+        KbCommand::Add(add) => {
+            if let Some(provider) = &embedder {
+                let (model, host) = (provider.model(), provider.host());
+                eprintln!(
+                    "new and changed documents are sent to {host} and embedded with {model}, at the price of this provider"
+                );
+            }
+            let embedding = embedder.map(|embedder| Embedding { embedder, max_tokens });
+            spawn_blocking(move || run_add(&directory, add, embedding)).await?
+        }
         KbCommand::Remove { names } => spawn_blocking(move || run_remove(&directory, &names)).await?,
         KbCommand::List { output } => run_list(&directory, output),
-        KbCommand::Search(search) => run_search(&directory, search),
+        KbCommand::Search(search) => {
+            spawn_blocking(move || run_search(&directory, search, embedder.map(|it| it as _))).await?
+        }
     }
+}
+
+/// The provider of embeddings, if a model is set.
+fn provider(args: KbEmbeddings) -> anyhow::Result<Option<Arc<Provider>>> {
+    let KbEmbeddings { model, url, key, .. } = args;
+    if model.is_empty() {
+        return Ok(None);
+    }
+    let key = key.filter(|key| !key.expose_secret().is_empty());
+    let provider = Provider::new(&url, &model, key, Handle::current()).map_err(anyhow::Error::msg);
+    Ok(Some(Arc::new(provider.context("CAIPE_KB_EMBEDDINGS_URL cannot be used")?)))
 }
 
 fn updater(directory: &Path, rebuild: bool, screen: Screen) -> anyhow::Result<Updater> {
@@ -42,8 +66,8 @@ fn updater(directory: &Path, rebuild: bool, screen: Screen) -> anyhow::Result<Up
     Ok(Updater::open(directory, rebuild, screen, pdf, Handle::current())?)
 }
 
-fn run_add(directory: &Path, args: KbAdd) -> anyhow::Result<ExitCode> {
-    let mut updater = updater(directory, args.rebuild, Screen::new(args.allow))?;
+fn run_add(directory: &Path, args: KbAdd, embedding: Option<Embedding>) -> anyhow::Result<ExitCode> {
+    let mut updater = updater(directory, args.rebuild, Screen::new(args.allow))?.with_embedding(embedding)?;
     let known = updater.sources().iter().map(|source| Request { kind: source.kind.clone(), name: None });
     let mut requests: Vec<Request> =
         if args.sources.is_empty() || args.rebuild { known.collect() } else { Vec::new() };
@@ -68,6 +92,9 @@ fn run_add(directory: &Path, args: KbAdd) -> anyhow::Result<ExitCode> {
 fn print_report(report: &Report) -> anyhow::Result<()> {
     let Report { source, added, changed, removed, unchanged, .. } = report;
     print(format!("{source}: {added} added, {changed} changed, {removed} removed, {unchanged} unchanged"))?;
+    if report.embedded > 0 {
+        eprintln!("{source}: {} chunks embedded, about {} tokens", report.embedded, report.embedded_tokens);
+    }
     for skipped in &report.skipped {
         eprintln!("skipped {skipped}");
     }
@@ -107,8 +134,12 @@ fn listed(source: &Source) -> String {
     format!("{name}: {documents} documents of {kind}{revision}, read {updated}")
 }
 
-fn run_search(directory: &Path, args: KbSearch) -> anyhow::Result<ExitCode> {
-    let base = KnowledgeBase::open(directory)?;
+fn run_search(
+    directory: &Path,
+    args: KbSearch,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> anyhow::Result<ExitCode> {
+    let base = KnowledgeBase::open(directory)?.with_embedder(embedder);
     let hits = base.search(&Query { text: args.query.join(" "), limit: args.limit, source: args.source })?;
     for (number, hit) in hits.iter().enumerate() {
         match args.output {
@@ -141,7 +172,11 @@ fn as_json(hit: &Hit) -> serde_json::Value {
     })
 }
 
-async fn run_server(directory: &Path, args: KbServe) -> anyhow::Result<ExitCode> {
+async fn run_server(
+    directory: &Path,
+    args: KbServe,
+    embedder: Option<Arc<dyn Embedder>>,
+) -> anyhow::Result<ExitCode> {
     let key = args.key.filter(|key| !key.expose_secret().is_empty());
     ensure!(
         args.listen.ip().is_loopback() || key.is_some(),
@@ -150,7 +185,8 @@ async fn run_server(directory: &Path, args: KbServe) -> anyhow::Result<ExitCode>
         args.listen
     );
     let opened = directory.to_path_buf();
-    let base = Arc::new(spawn_blocking(move || KnowledgeBase::open(&opened)).await??);
+    let base = spawn_blocking(move || KnowledgeBase::open(&opened)).await??;
+    let base = Arc::new(base.with_embedder(embedder));
     let sources = base.state()?.sources.len();
     let stop_signal = stopping()?;
     let listener = listen(args.listen)?;

@@ -84,6 +84,7 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
     report.warnings = warnings(&about);
     report.limits_reached = metrics().limits_reached();
+    report.limits = metrics().limits_by_agent();
     if about.alone {
         let questions = counted(about.runs.pending_interactions().await, 1);
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);

@@ -3,15 +3,18 @@
 //! Every label value is a constant of the program: no name, message or address from outside becomes a time series.
 
 mod counted_model;
+mod limit_counts;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
-use caipe_engine::LimitKind;
+use caipe_crds::internal_status::LimitReport;
+use caipe_engine::{AgentName, LimitKind};
 use caipe_model::{ModelErrorKind, Usage};
 use caipe_store::StoreError;
 use caipe_telemetry::metrics;
+use jiff::Timestamp;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -22,6 +25,7 @@ use tokio::time::Instant;
 use crate::delegation::DelegationEnd;
 
 pub(crate) use counted_model::CountedModel;
+use limit_counts::LimitCounts;
 
 /// The prefix of all names.
 const PREFIX: &str = "caipe_supervisor";
@@ -64,6 +68,7 @@ pub(crate) struct Metrics {
     tool_calls: Family<Label, Counter>,
     delegations: Family<Label, Counter>,
     limits_reached: Family<Label, Counter>,
+    limit_counts: LimitCounts,
     commits: Family<Label, Histogram, fn() -> Histogram>,
 }
 
@@ -82,6 +87,7 @@ impl Metrics {
             tool_calls: Family::default(),
             delegations: Family::default(),
             limits_reached: Family::default(),
+            limit_counts: LimitCounts::default(),
             commits: Family::new_with_constructor(|| Histogram::new(COMMIT_BUCKETS)),
         };
         metrics.register();
@@ -137,8 +143,15 @@ impl Metrics {
         self.delegations.get_or_create(&[("outcome", end.category())]).inc();
     }
 
-    pub(crate) fn limit_reached(&self, limit: LimitKind) {
+    /// Counts that a limit restricted or stopped a run of an agent.
+    pub(crate) fn limit_reached(&self, agent: &AgentName, limit: LimitKind) {
         self.limits_reached.get_or_create(&[("limit", limit.category())]).inc();
+        self.limit_counts.count(agent, limit, Timestamp::now());
+    }
+
+    /// How often each limit was reached, by agent.
+    pub(crate) fn limits_by_agent(&self) -> Vec<LimitReport> {
+        self.limit_counts.report()
     }
 
     /// How often each limit was reached, by its category.

@@ -235,7 +235,7 @@ impl<'a> Simulation<'a> {
                 let at = index.index(self.agent.running.len());
                 let call = self.agent.running.remove(at);
                 let output = ToolOutput { content: "gone".to_owned(), is_error: false };
-                self.feed_agent(Input::ToolFinished { call, output }, false);
+                self.feed_agent(Input::ToolFinished { call, output, time_ms: 0 }, false);
             }
             Happening::AgentCrash => self.restart_agent(),
             Happening::SupervisorCrash => {

@@ -221,7 +221,7 @@ impl<S: Sink> Driver<S> {
                         if let EventKind::Limited { limit, .. } = event.kind
                             && event.path.is_empty()
                         {
-                            metrics().limit_reached(limit);
+                            metrics().limit_reached(&self.agent.name, limit);
                         }
                         batch.events.push(event);
                     }

@@ -7,6 +7,7 @@ use caipe_engine::{AgentName, CallId, Effect, Input, Resume, RunState, ToolOutpu
 use futures::FutureExt;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tracing::Instrument;
 
@@ -59,11 +60,13 @@ impl EffectRunner {
         let source = source_of(&tool, &self.agent.toolbox, self.agent.a2a.as_ref());
         let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
         let work = async move {
+            let started = Instant::now();
             let running = AssertUnwindSafe(source.call(&tool, arguments, caller, cancel)).catch_unwind();
             let (ran, ()) = tokio::join!(running, forward_progress(&call, received, &sender));
             let output = ran.unwrap_or_else(|_| broken(&tool));
             metrics().tool_ended(output.is_error);
-            let _ = sender.send(Input::ToolFinished { call, output }.into()).await;
+            let time_ms = started.elapsed().as_millis().try_into().unwrap_or(u64::MAX);
+            let _ = sender.send(Input::ToolFinished { call, output, time_ms }.into()).await;
         };
         tokio::spawn(work.instrument(span));
     }

@@ -359,7 +359,7 @@ impl<'a> Simulation<'a> {
         }
         let (agent, call) = self.running.remove(index.index(self.running.len()));
         let output = ToolOutput { content: "gone".to_owned(), is_error: false };
-        let input = Input::ToolFinished { call, output };
+        let input = Input::ToolFinished { call, output, time_ms: 0 };
         match agent {
             Some(agent) => self.feed_agent(&agent, input),
             None => self.feed(input),

@@ -35,6 +35,10 @@ async fn the_budget_of_an_agent_ends_its_run_with_a_partial_answer() -> Result<(
     let notices = asked.texts("tool_notification_start").concat();
     ensure!(notices.contains("🔍 Jira: the budget of 4 calls for this request is used up\n"), "{notices}");
     assert_eq!(reached(&supervisor).await?, json!({"calls": 1}));
+    let (_, status) = supervisor.get("/internal/status").await?;
+    let limits = serde_json::from_str::<Value>(&status)?["limits"].clone();
+    assert_eq!((&limits[0]["agent"], &limits[0]["limit"]), (&json!("jira"), &json!("calls")), "{limits}");
+    assert_eq!((&limits[0]["count"], limits.as_array().map(Vec::len)), (&json!(1), Some(1)), "{limits}");
     Ok(())
 }
 
@@ -54,6 +58,44 @@ async fn the_budget_of_a_request_covers_its_agents_and_that_of_a_tool_its_calls(
     let calls = asked.texts("tool_notification_start").concat().matches("Calling tool: Echo").count();
     assert_eq!((calls, asked.state()), (2, "completed"), "{}", asked.outline());
     assert_eq!(reached(&supervisor).await?, json!({"tool_calls": 1}));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tokens_money_and_time_of_tools_are_limited() -> Result<()> {
+    let priced = json!([{"model": "script", "inputUsd": "0", "outputUsd": "0"}]);
+    let echo = |budget: Value| {
+        let mut entry = json!({"tools": ["tools/echo"]});
+        entry.as_object_mut().unwrap().extend(budget.as_object().cloned().unwrap_or_default());
+        json!([entry])
+    };
+    for (budget, run, calls, kind, reason) in [
+        // The model reads `echo: 0`, which is a token.
+        (json!({"tokens": 3}), json!({}), 3, "tool_tokens", "3 tokens for results of echo is used up"),
+        (
+            json!({"costUsd": "0.05", "callUsd": "0.02"}),
+            json!({}),
+            2,
+            "tool_cost",
+            "USD 0.05 for calls of echo is used up",
+        ),
+        (
+            json!({"callUsd": "0.02"}),
+            json!({"costUsd": "0.06"}),
+            3,
+            "cost",
+            "USD 0.06 for this request is used up",
+        ),
+    ] {
+        let budgets = json!({"tools": echo(budget), "agent": run, "prices": priced});
+        let supervisor = restless()?.set("budgets", budgets).setup()?.start().await?;
+        let asked = supervisor.ask("look").await?;
+        let notices = asked.texts("tool_notification_start").concat();
+        assert_eq!(notices.matches("Calling tool: Echo").count(), calls, "{kind}: {}", asked.outline());
+        ensure!(notices.contains(&format!("🔍 Jira: the budget of {reason}")), "{kind}: {notices}");
+        assert_eq!((asked.state(), reached(&supervisor).await?), ("completed", json!({kind: 1})));
+        supervisor.stop().await?;
+    }
     Ok(())
 }
 

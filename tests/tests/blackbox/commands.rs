@@ -205,6 +205,14 @@ async fn prompt_prints_the_prompt_with_the_sections_of_the_resource() -> Result<
     ensure!(counted.contains("supervisor: about ") && counted.contains(" tokens of prompt"), "{counted}");
     let agent = String::from_utf8(run("jira").await?.stdout)?;
     ensure!(agent.starts_with("Agent: jira\n\nYou are the jira agent."), "{agent}");
+    let example = caipe_tests::programs::workspace().join("examples/prompts.yaml");
+    let example = example.to_str().unwrap_or_default();
+    let output = setup.run(&["prompt", "jira", "-f", example]).await?;
+    let text = String::from_utf8(output.stdout)?;
+    let added = "# Our projects\n\n- Incidents are in OPS, requests in PLAT.\n- Ask for the component before you create a \
+                 ticket.\n\n# Answering\n";
+    ensure!(text.contains(added) && text.contains("You may only read"), "{text}");
+    ensure!(text.contains("# Finding things\n") && !text.contains("# Changing things"), "{text}");
     let unknown = run("nobody").await?;
     let fault = String::from_utf8(unknown.stderr)?;
     ensure!(!unknown.status.success() && fault.contains("name supervisor or one of jira"), "{fault}");

@@ -6,6 +6,9 @@ use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context, Result, ensure};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::post;
+use axum::{Json, Router};
 use caipe_tests::scenario::{Scenario, answer};
 use caipe_tests::sdk::with_packages;
 use caipe_tests::supervisor::{Setup, until};
@@ -191,5 +194,51 @@ async fn a_killed_update_loses_nothing() -> Result<()> {
     let added = kb(&setup, &["add", "many"]).await?;
     ensure!(added.contains("0 removed"), "{added}");
     assert_eq!(ids(&kb(&setup, &["search", "-o", "json", "omega"]).await?)?.len(), 5);
+    Ok(())
+}
+
+/// A provider of embeddings for which cars and automobiles are the same; it wants a key. Its base URL.
+async fn embeddings() -> Result<String> {
+    let answer = async |headers: HeaderMap, Json(body): Json<Value>| {
+        if headers.get("authorization").is_none_or(|key| key != "Bearer embedding-key") {
+            return Err(StatusCode::UNAUTHORIZED);
+        }
+        let texts = body["input"].as_array().cloned().unwrap_or_default();
+        let is_car = |text: &Value| {
+            ["car", "automobile"].iter().any(|word| text.as_str().is_some_and(|it| it.contains(word)))
+        };
+        let vector = |text: &Value| if is_car(text) { json!([1.0, 0.1]) } else { json!([0.1, 1.0]) };
+        let data = texts.iter().enumerate().map(|(at, text)| json!({"index": at, "embedding": vector(text)}));
+        Ok(Json(json!({"data": data.collect::<Vec<_>>()})))
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let url = format!("http://{}/v1", listener.local_addr()?);
+    tokio::spawn(
+        async move { axum::serve(listener, Router::new().route("/v1/embeddings", post(answer))).await },
+    );
+    Ok(url)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn embeddings_of_a_provider_find_other_words() -> Result<()> {
+    let setup = Setup::new()?
+        .file("garage.md", "# Garage\n\nThe automobile is red.\n")?
+        .file("kitchen.md", "# Kitchen\n\nThe stove is hot.\n")?
+        .env("CAIPE_KB_EMBEDDINGS_URL", &embeddings().await?)
+        .env("CAIPE_KB_EMBEDDINGS_MODEL", "cars")
+        .env("CAIPE_KB_EMBEDDINGS_KEY", "embedding-key");
+    let added = kb(&setup, &["add", "garage.md", "kitchen.md"]).await?;
+    ensure!(added.contains("1 chunks embedded, about ") && added.contains("embedded with cars"), "{added}");
+    ensure!(!added.contains("embedding-key"), "{added}");
+    let found = kb(&setup, &["search", "car", "--limit", "1", "--output", "json"]).await?;
+    ensure!(ids(&found)?.iter().all(|id| id.ends_with("garage.md")) && !ids(&found)?.is_empty(), "{found}");
+    let words_only = kb(&setup, &["search", "car", "--embeddings-model", ""]).await?;
+    ensure!(words_only.contains("nothing found"), "{words_only}");
+    let (server, url) = serve(&setup, &[]).await?;
+    let call = json!([["search", {"query": "car", "limit": 1}]]);
+    if let Some(results) = python_client(&url, &call, None).await? {
+        ensure!(json!(results).to_string().contains("garage.md"), "{results:?}");
+    }
+    drop(server);
     Ok(())
 }

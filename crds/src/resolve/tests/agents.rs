@@ -216,3 +216,34 @@ fn an_approval_for_a_tool_of_the_supervisor_is_refused() {
         assert_eq!(faults.contains(&path), expected, "{tools} {pattern}: {faults}");
     }
 }
+
+#[test]
+fn sections_change_the_prompt_of_an_agent_that_this_program_runs() {
+    let sections = "prompts: { sections: [{ title: Projects, text: OPS }, { title: Changing things }] }";
+    let prompt = |agent: &str| {
+        let spec = resolve(
+            &resource(&format!("agents: [{{ {agent}, {sections} }}]")),
+            &env(&[("ATLASSIAN_TOKEN", "t"), ("ATLASSIAN_API_URL", "https://j.example")]),
+        )
+        .unwrap()
+        .spec;
+        spec.agents[0].system_prompt.clone()
+    };
+    let jira = prompt("name: jira");
+    assert!(jira.contains("# Projects\n\nOPS\n\n# Answering\n"), "{jira}");
+    assert!(jira.contains("# Finding things\n") && !jira.contains("# Changing things"), "{jira}");
+    let own = prompt("name: own, identity: { inline: { description: d, systemPrompt: You help. } }");
+    assert_eq!(own, "You help.\n\n# Projects\n\nOPS\n\n");
+    for agent in ["name: other, external: { url: 'https://a.example' }", "name: netutils, placement: Remote"]
+    {
+        let found = faults(
+            &resource(&format!("agents: [{{ {agent}, {sections} }}]")),
+            &[("NETUTILS_AGENT_URL", "http://n")],
+        );
+        let name = if agent.contains("other") { "other" } else { "netutils" };
+        let fault = format!(
+            "spec.agents[{name}].prompts: the agent is another program with a prompt of its own: remove prompts"
+        );
+        assert_eq!(found, [fault]);
+    }
+}

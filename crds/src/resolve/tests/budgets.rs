@@ -1,5 +1,5 @@
 use super::*;
-use crate::rendered::Budget;
+use crate::rendered::{Budget, ToolBudget};
 use crate::resolve::budgets::micro_dollars;
 
 const OPENAI: &str = "model: { provider: openai, name: gpt-5-mini-2025-08-07 }\nagents: [{ name: jira }, { name: github, budget: { calls: 9 } }]\n";
@@ -54,10 +54,12 @@ fn a_limited_cost_needs_the_price_of_each_model() {
         ("claude-opus-4@20250514", 15_000_000),
         ("us.anthropic.claude-sonnet-4-20250514-v1:0", 3_000_000),
         ("claude-3-5-haiku-latest", 800_000),
+        ("global.anthropic.claude-opus-4-6-v1", 5_000_000),
+        ("gemini-4-argon", 2_000_000),
     ] {
         assert_eq!(prices(with(&format!("'{name}'"), ""))[0].input, input, "{name}");
     }
-    for other in ["gpt-5-pro", "gpt-5.1", "claude-opus-4-5", "o3-pro"] {
+    for other in ["gpt-5-pro", "gpt-5-codex", "claude-opus-4-9", "claude-haiku-5-5", "o3-pro"] {
         assert_eq!(faults(&with(other, ""), &[]).len(), 1, "{other} is another model");
     }
     let own = prices(with("mine", ", prices: [{ model: mine, inputUsd: '2', outputUsd: '3.5' }]"));
@@ -67,6 +69,32 @@ fn a_limited_cost_needs_the_price_of_each_model() {
         missing,
         ["spec.budgets.prices: there is no price for the model `mine`, and a cost is limited: add its price"]
     );
+}
+
+#[test]
+fn a_budget_of_tools_limits_something() {
+    let with =
+        |entry: &str| resource(&format!("agents: []\nbudgets: {{ tools: [{{ tools: [web_*], {entry} }}] }}"));
+    let entry = "tokens: 7, costUsd: '0.5', callUsd: '0.01', seconds: 3";
+    let spec = resolve(&with(entry), &env(&[])).unwrap().spec;
+    let expected = ToolBudget {
+        tools: vec!["web_*".to_owned()],
+        calls: ToolBudget::ANY_CALLS,
+        tokens: Some(7),
+        cost: Some(500_000_000_000),
+        price: Some(10_000_000_000),
+        time_ms: Some(3000),
+    };
+    assert_eq!(spec.budgets.tools, [expected]);
+    for (entry, fault) in [
+        ("", "spec.budgets.tools[0]: nothing is limited: add calls, tokens, costUsd, seconds or callUsd"),
+        (
+            "costUsd: '1'",
+            "spec.budgets.tools[0].costUsd: a call has no price, so the limit has no effect: add callUsd",
+        ),
+    ] {
+        assert_eq!(faults(&with(entry), &[]), [fault]);
+    }
 }
 
 #[test]

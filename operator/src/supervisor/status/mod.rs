@@ -5,6 +5,7 @@
 
 mod agents;
 mod conditions;
+mod limits;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,6 +45,8 @@ pub struct Facts<'a> {
     pub supervisor: Option<&'a Workload>,
     /// The report of each supervisor pod; none for a pod without one.
     pub reports: &'a [Option<&'a Report>],
+    /// The reports of the pods of remote agents.
+    pub agent_reports: &'a [&'a Report],
     /// The problem of the supervisor's pods.
     pub trouble: Option<&'a str>,
     /// The facts about pods of remote agents and tool servers.
@@ -85,6 +88,7 @@ pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
     let remote =
         agents.iter().filter(|agent| agent.placement == AgentPlacement::Remote && !is_leaving(&facts, agent));
     let running = running_epoch(&facts);
+    let reports = facts.reports.iter().flatten().chain(facts.agent_reports).copied();
     CaipeSupervisorStatus {
         observed_generation: facts.generation,
         epoch: running.map(|(epoch, _)| i64::try_from(epoch).unwrap_or(i64::MAX)),
@@ -97,6 +101,7 @@ pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
         agents_ready: Some(format!("{ready}/{all}")),
         remote_agents: Some(i32::try_from(remote.count()).unwrap_or(i32::MAX)),
         agents,
+        limits: limits::limits(reports),
     }
 }
 
@@ -143,13 +148,17 @@ fn running_epoch<'a>(facts: &Facts<'a>) -> Option<(u64, Option<&'a str>)> {
     })
 }
 
-/// Whether two statuses are equal, except latencies, times of probes and exact numbers of tasks.
+/// Whether two statuses are equal, except latencies, times of probes, exact numbers of tasks, and counts of limits that have not
+/// doubled.
 pub fn same(left: &CaipeSupervisorStatus, right: &CaipeSupervisorStatus) -> bool {
     let plain = |status: &CaipeSupervisorStatus| {
         let mut status = status.clone();
         for agent in &mut status.agents {
             (agent.latency_ms, agent.last_probe_time) = (None, None);
             agent.active_tasks = agent.active_tasks.map(|tasks| tasks.min(1));
+        }
+        for limit in &mut status.limits {
+            limit.count = limit.count.checked_ilog2().map_or(-1, i64::from);
         }
         status
     };

@@ -1,4 +1,4 @@
-use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance};
+use caipe_crds::internal_status::{AgentReport, DrainingInstance, LimitReport, NextInstance};
 use caipe_crds::{Target, resolve_for};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -33,6 +33,7 @@ fn report(epoch: u64, a: AgentPhase, b: AgentPhase) -> Report {
         waiting: Vec::new(),
         warnings: Vec::new(),
         limits_reached: std::collections::BTreeMap::new(),
+        limits: Vec::new(),
         hash: format!("hash-{epoch}"),
         refused: None,
         agents: vec![agent("a", AgentPlacement::Remote, a), agent("b", AgentPlacement::InProcess, b)],
@@ -128,6 +129,7 @@ impl Given {
             missing: &self.missing,
             supervisor: self.supervisor.as_ref(),
             reports: &reports,
+            agent_reports: &[],
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,
             pending_rollout: self.pending_rollout,
@@ -493,4 +495,46 @@ fn a_rollout_that_waits_leaves_the_supervisor_ready() {
     };
     assert_eq!(found("Ready").0, "True");
     assert_eq!(found("Reconciling"), ("True", "RolloutPending", "waits for its turn"));
+}
+
+fn limited(agent: &str, limit: &str, count: u64, second: i64) -> LimitReport {
+    let since = Timestamp::from_second(second).unwrap();
+    LimitReport { agent: agent.to_owned(), limit: limit.to_owned(), count, since }
+}
+
+fn with_limits(limits: Vec<LimitReport>) -> Report {
+    Report { limits, ..report(1, AgentPhase::Ready, AgentPhase::Ready) }
+}
+
+#[test]
+fn limits_are_added_up_over_the_pods_and_a_status_is_written_when_a_count_has_doubled() {
+    let of = |first: Vec<LimitReport>, second: Vec<LimitReport>| {
+        Given { reports: [first, second].map(with_limits).map(Some).into(), ..well() }.status()
+    };
+    let plain = of(vec![], vec![]);
+    assert!(plain.limits.is_empty());
+    let before = of(
+        vec![limited("supervisor", "tokens", 1, 9), limited("jira", "calls", 3, 7)],
+        vec![limited("jira", "calls", 2, 5)],
+    );
+    let shown: Vec<_> = before
+        .limits
+        .iter()
+        .map(|it| (it.agent.as_str(), it.limit.as_str(), it.count, it.since.0.as_second()))
+        .collect();
+    assert_eq!(shown, [("jira", "calls", 5, 5), ("supervisor", "tokens", 1, 9)]);
+    let supervisor = || limited("supervisor", "tokens", 1, 9);
+    for (count, is_same) in [(5, true), (7, true), (8, false), (3, false)] {
+        let after = of(vec![supervisor(), limited("jira", "calls", count, 5)], vec![]);
+        assert_eq!(same(&before, &after), is_same, "{count}");
+    }
+    assert!(!same(&plain, &before) && !same(&before, &of(vec![supervisor()], vec![])));
+}
+
+#[test]
+fn a_status_has_the_most_frequent_limits_only() {
+    let many =
+        (0..40).map(|at| limited(&format!("a{at:02}"), "calls", if at == 39 { 90 } else { 2 }, 1)).collect();
+    let limits = Given { reports: vec![Some(with_limits(many))], ..well() }.status().limits;
+    assert_eq!((limits.len(), limits[0].agent.as_str(), limits[31].agent.as_str()), (32, "a00", "a39"));
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use caipe_model::{Message, Part, Role, truncated};
 
 pub(crate) use repair::{interrupted, repair};
-pub(crate) use trim::{TRUNCATED, shrink, trim};
+pub(crate) use trim::{TRUNCATED, shrink, text_tokens, trim};
 
 /// A conversation, oldest message first.
 pub(crate) type Messages = Vec<Arc<Message>>;

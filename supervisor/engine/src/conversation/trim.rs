@@ -99,6 +99,11 @@ fn tokens(message: &Message) -> u64 {
     MESSAGE_TOKENS + u64::try_from(bytes).unwrap_or(u64::MAX) / TOKEN_BYTES
 }
 
+/// About how many tokens a text has.
+pub(crate) fn text_tokens(text: &str) -> u64 {
+    u64::try_from(text.len()).unwrap_or(u64::MAX).div_ceil(TOKEN_BYTES)
+}
+
 fn part_bytes(part: &Part) -> usize {
     match part {
         Part::Text { text } => text.len(),

@@ -9,7 +9,7 @@ use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 
-use super::{call_results, guards, model_request, route, workflow};
+use super::{call_results, guards, model_request, route, tool_limits, workflow};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
@@ -63,7 +63,13 @@ fn is_running_tool(call: &PendingCall, id: &str) -> bool {
     call.id == id && call.kind == CallKind::Tool && call.status == CallStatus::Running
 }
 
-pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, out: &mut Effects) {
+/// Ends a tool call. The time that it took is in milliseconds.
+pub(super) fn tool_finished(
+    state: &mut RunState,
+    id: &str,
+    (output, time_ms): (ToolOutput, u64),
+    out: &mut Effects,
+) {
     if state.phase != Phase::Calls {
         return;
     }
@@ -73,6 +79,7 @@ pub(super) fn tool_finished(state: &mut RunState, id: &str, output: ToolOutput, 
     }
     let result = if output.is_error { Err(output.content) } else { Ok(output.content) };
     call_results::finish_call(call, result, &state.abilities, out);
+    tool_limits::count_result(state, id, time_ms);
     settle(state, out);
 }
 

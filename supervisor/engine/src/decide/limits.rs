@@ -13,15 +13,16 @@ use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
 use crate::state::{Phase, RunState};
 
+use super::limit::{CAPPED, Limit, OVER_BUDGET, money, number};
+use super::tool_limits;
+
 /// The result of each call of a turn whose calls are all used up, after the model has read the reason once.
 const USED_UP: &str = "RAG budget exhausted. Synthesize your answer from what was already retrieved.";
 
 /// The same for other tools.
 const OTHERS_USED_UP: &str = "Budget exhausted. Write your answer from the results above.";
 
-/// The beginnings of the results of calls that are not run.
-const CAPPED: &str = "[Document already retrieved]";
-const OVER_BUDGET: &str = "[Budget used up]";
+/// The beginning of the results of calls that a guard stops.
 pub(super) const NOT_RUN: &str = "[Not run]";
 
 /// Whether a result only says that its call was not run.
@@ -29,79 +30,31 @@ pub(super) fn is_limit(result: &str) -> bool {
     [CAPPED, OVER_BUDGET, NOT_RUN].iter().any(|start| result.starts_with(start))
 }
 
-/// The part of a budget that may be used before the model reads how much is left, in percent.
-const WARN_AT: u64 = 80;
-
-/// Picodollars of a cent.
-const CENT: u64 = 10_000_000_000;
-
 /// Counts a call against the budgets of its run and its tool. If one is used up, returns the result of the call. It reads as
 /// a success, because a model tries again after an error.
 pub(super) fn spend(state: &mut RunState, tool: &str, out: &mut Effects) -> Option<String> {
-    if state.abilities.budget.calls.is_some_and(|most| state.counters.spent.calls >= most) {
+    let price = tool_limits::price(state, tool);
+    let (budget, spent) = (&state.abilities.budget, &state.counters.spent);
+    let is_over = budget.calls.is_some_and(|most| spent.calls >= most)
+        || budget.cost.is_some_and(|most| spent.cost.saturating_add(price) > most);
+    if is_over {
         return Some(format!("{OVER_BUDGET} The call was not made. Answer from the results above."));
     }
-    let used_up = spend_of_tool(state, tool, out);
-    state.counters.spent.calls += u64::from(used_up.is_none());
+    let used_up = tool_limits::spend(state, tool, out);
+    if used_up.is_none() {
+        let spent = &mut state.counters.spent;
+        spent.calls += 1;
+        spent.cost = spent.cost.saturating_add(price);
+    }
     used_up
 }
 
-fn spend_of_tool(state: &mut RunState, tool: &str, out: &mut Effects) -> Option<String> {
-    let (key, most) = budget_of(state, tool)?;
-    let used = state.counters.budgets.entry(key).or_default();
-    if *used < most {
-        *used += 1;
-        return None;
-    }
-    // Reported once: the counter of a reported budget is above it.
-    if std::mem::replace(used, most + 1) == most {
-        let text = format!("the budget of {most} calls of {tool} is used up");
-        out.emit(EventKind::Limited { limit: LimitKind::ToolCalls, text });
-    }
-    Some(cap_text(tool, most, state.abilities.traits_of(tool).is_knowledge))
-}
-
-/// What the model reads instead of the result.
-fn cap_text(tool: &str, most: u32, is_knowledge: bool) -> String {
-    if is_knowledge {
-        format!(
-            "{CAPPED} You have reached the maximum allowed number of {tool} calls ({most}). Please synthesize \
-             your answer from the documents already retrieved. Do NOT call {tool} again."
-        )
-    } else {
-        format!(
-            "{OVER_BUDGET} You have reached the maximum allowed number of {tool} calls ({most}). Continue with the results \
-             above, or with other tools. Do NOT call {tool} again."
-        )
-    }
-}
-
-/// The budget that a tool's calls count against, and its number of calls.
-fn budget_of(state: &RunState, tool: &str) -> Option<(String, u32)> {
-    let key = state.abilities.traits_of(tool).budget.as_ref()?;
-    state.abilities.budget.tools.get(key).map(|most| (key.clone(), *most))
-}
-
-/// A limit of a run: what it limits, its size, how much of it is used, and how an amount is written.
-struct RunLimit {
-    kind: LimitKind,
-    most: u64,
-    used: u64,
-    amount: fn(u64) -> String,
-    unit: &'static str,
-}
-
-fn run_limits(state: &RunState) -> impl Iterator<Item = RunLimit> {
+fn run_limits(state: &RunState) -> impl Iterator<Item = Limit> {
     let (budget, spent) = (&state.abilities.budget, state.counters.spent);
-    let limit = |kind, most: Option<u64>, used, amount: fn(u64) -> String, unit| {
-        most.map(|most| RunLimit { kind, most, used, amount, unit })
-    };
-    let number = |amount: u64| amount.to_string();
-    let money = |amount: u64| format!("USD {}.{:02}", amount / (100 * CENT), amount / CENT % 100);
     let limits = [
-        limit(LimitKind::Calls, budget.calls, spent.calls, number, " calls"),
-        limit(LimitKind::Tokens, budget.tokens, spent.tokens, number, " tokens"),
-        limit(LimitKind::Cost, budget.cost, spent.cost, money, ""),
+        Limit::new(LimitKind::Calls, budget.calls, spent.calls, number, " calls"),
+        Limit::new(LimitKind::Tokens, budget.tokens, spent.tokens, number, " tokens"),
+        Limit::new(LimitKind::Cost, budget.cost, spent.cost, money, ""),
     ];
     limits.into_iter().flatten()
 }
@@ -109,29 +62,24 @@ fn run_limits(state: &RunState) -> impl Iterator<Item = RunLimit> {
 /// The limit of the run that is reached, with the reason for people.
 pub(super) fn used_up(state: &RunState) -> Option<(LimitKind, String)> {
     let reached = run_limits(state).find(|limit| limit.used >= limit.most)?;
-    let (most, unit) = ((reached.amount)(reached.most), reached.unit);
-    Some((reached.kind, format!("the budget of {most}{unit} for this request is used up")))
+    Some((reached.kind, format!("the budget of {} for this request is used up", reached.whole())))
 }
 
 /// Tells the model once what is left, when most of a budget is used.
 pub(super) fn warn(state: &mut RunState) {
-    let is_near = |limit: &RunLimit| limit.used >= limit.most.saturating_mul(WARN_AT) / 100;
-    if let Some(note) = state.guards.note.take() {
+    let mut notes: Vec<String> = state.guards.note.take().into_iter().collect();
+    notes.extend(tool_limits::notes(state));
+    if !state.guards.warned && run_limits(state).any(|limit| limit.is_near()) {
+        state.guards.warned = true;
+        let left: Vec<String> = run_limits(state).map(|limit| limit.left()).collect();
+        notes.push(format!(
+            "[Budget] Left for this request: {}. Do what matters most with it, then answer.",
+            left.join(", ")
+        ));
+    }
+    for note in notes {
         conversation::append_note(&mut state.messages, &note);
     }
-    if state.guards.warned || !run_limits(state).any(|limit| is_near(&limit)) {
-        return;
-    }
-    state.guards.warned = true;
-    let left = |RunLimit { most, used, amount, unit, .. }: RunLimit| {
-        format!("{} of {}{unit}", amount(most.saturating_sub(used)), amount(most))
-    };
-    let left: Vec<String> = run_limits(state).map(left).collect();
-    let note = format!(
-        "[Budget] Left for this request: {}. Do what matters most with it, then answer.",
-        left.join(", ")
-    );
-    conversation::append_note(&mut state.messages, &note);
 }
 
 /// Tells the model that little time is left; it reads so with the next results.
@@ -163,11 +111,7 @@ pub(super) fn bound_results(abilities: &Abilities, tool: &str, arguments: &mut M
 
 /// Whether the turn calls only tools whose budgets are used up, although the model has read so. Notes it the first time.
 pub(super) fn must_answer(state: &mut RunState, requests: &[ToolCall]) -> bool {
-    let is_used_up = |call: &ToolCall| {
-        budget_of(state, &call.name)
-            .is_some_and(|(key, most)| state.counters.budgets.get(&key).is_some_and(|used| *used >= most))
-    };
-    let all = requests.iter().all(is_used_up);
+    let all = requests.iter().all(|call| tool_limits::is_used_up(state, &call.name));
     all && std::mem::replace(&mut state.guards.used_up, true)
 }
 

@@ -9,12 +9,14 @@ mod finish;
 mod form_values;
 mod guards;
 mod interaction;
+mod limit;
 mod limits;
 mod message;
 mod model;
 mod model_request;
 mod recover;
 mod route;
+mod tool_limits;
 mod turn_calls;
 mod workflow;
 
@@ -37,7 +39,9 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::Abilities { abilities } => state.abilities = abilities,
         Input::ModelFinished { turn, completion } => model::finished(state, turn, completion, &mut out),
         Input::ModelFailed { turn, error } => failure::failed(state, turn, &error, &mut out),
-        Input::ToolFinished { call, output } => calls::tool_finished(state, &call, output, &mut out),
+        Input::ToolFinished { call, output, time_ms } => {
+            calls::tool_finished(state, &call, (output, time_ms), &mut out);
+        }
         Input::ToolProgress { call, agent, text } => {
             calls::tool_progress(state, &call, &agent, text, &mut out);
         }

@@ -23,7 +23,7 @@ fn with_knowledge() -> Abilities {
         tools: ["search", "fetch_document", "delete_app"].map(str::to_owned).into(),
         traits: traits.map(|(tool, results)| (tool.to_owned(), knowledge(tool, results))).into(),
         budget: Budget {
-            tools: [("search".to_owned(), 5), ("fetch_document".to_owned(), 10)].into(),
+            tools: [("search".to_owned(), 5.into()), ("fetch_document".to_owned(), 10.into())].into(),
             ..Budget::default()
         },
         ..abilities(AnswerMode::Structured)
@@ -248,7 +248,7 @@ fn tokens_and_money_are_counted_with_those_of_delegations() {
         (Budget { tokens: Some(11), ..Budget::default() }, "limited by tokens: the budget of 11 tokens"),
         (
             Budget { cost: Some(20_000_000), prices: prices.clone(), ..Budget::default() },
-            "limited by cost: the budget of USD 0.00",
+            "limited by cost: the budget of USD 0.00002 for",
         ),
     ] {
         let mut sim = limited(budget);

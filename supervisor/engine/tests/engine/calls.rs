@@ -209,7 +209,7 @@ fn a_failed_tool_ends_as_failed() {
     let mut sim = begun(AnswerMode::Structured);
     sim.model("", &[("a", "search", "{}")]);
     let output = ToolOutput { content: "502".to_owned(), is_error: true };
-    let effects = sim.feed(Input::ToolFinished { call: "a".to_owned(), output });
+    let effects = sim.feed(Input::ToolFinished { call: "a".to_owned(), output, time_ms: 0 });
     assert_eq!(story(&effects), ["search Failed", "ask"]);
     assert!(sim.results()[0].is_error);
 }

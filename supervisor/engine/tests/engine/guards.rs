@@ -44,8 +44,11 @@ fn run(guards: GuardLimits, model: Model, tool: Tool) -> Run {
             run.calls += 1;
             let (content, is_error) =
                 tool(run.turns).map_or_else(|error| (error, true), |content| (content, false));
-            effects =
-                run.sim.feed(Input::ToolFinished { call: id, output: ToolOutput { content, is_error } });
+            effects = run.sim.feed(Input::ToolFinished {
+                call: id,
+                output: ToolOutput { content, is_error },
+                time_ms: 0,
+            });
         }
     }
     run

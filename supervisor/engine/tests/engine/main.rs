@@ -13,5 +13,6 @@ mod plan;
 mod properties;
 mod recover;
 mod sim;
+mod tool_budgets;
 mod tools;
 mod workflows;

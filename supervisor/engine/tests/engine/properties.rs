@@ -166,6 +166,7 @@ fn input(happening: &Happening, sim: &Sim) -> Input {
         Happening::Tool(index, fails) => Input::ToolFinished {
             call: call(index),
             output: ToolOutput { content: "out".to_owned(), is_error: *fails },
+            time_ms: 0,
         },
         Happening::UpdateKind(index, kind) => {
             Input::Delegate { call: call(index), update: update(kind, &sim.state) }
@@ -199,7 +200,7 @@ fn stray(input: Input) -> Input {
             Input::ModelFinished { turn: turn.wrapping_sub(1), completion }
         }
         Input::ModelFailed { turn, error } => Input::ModelFailed { turn: turn.wrapping_sub(1), error },
-        Input::ToolFinished { output, .. } => Input::ToolFinished { call: elsewhere, output },
+        Input::ToolFinished { output, .. } => Input::ToolFinished { call: elsewhere, output, time_ms: 0 },
         Input::Delegate { update, .. } => Input::Delegate { call: elsewhere, update },
         other => other,
     }

@@ -73,8 +73,13 @@ impl Sim {
     }
 
     pub(crate) fn tool(&mut self, call: &str, content: &str) -> Vec<Effect> {
+        self.slow_tool(call, content, 0)
+    }
+
+    /// A call ends after this time.
+    pub(crate) fn slow_tool(&mut self, call: &str, content: &str, time_ms: u64) -> Vec<Effect> {
         let output = ToolOutput { content: content.to_owned(), is_error: false };
-        self.feed(Input::ToolFinished { call: call.to_owned(), output })
+        self.feed(Input::ToolFinished { call: call.to_owned(), output, time_ms })
     }
 
     pub(crate) fn delegate(&mut self, call: &str, update: DelegateUpdate) -> Vec<Effect> {

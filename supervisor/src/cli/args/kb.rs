@@ -11,6 +11,56 @@ use secrecy::SecretString;
 
 use super::Output;
 
+/// The provider of embeddings, which makes the search find other words for the same thing. The flags are global, so each has an
+/// id that no field of a command has.
+#[derive(Debug, clap::Args)]
+pub(in crate::cli) struct KbEmbeddings {
+    /// Embed documents and queries with this model, for example text-embedding-3-small
+    #[arg(
+        id = "embeddings-model",
+        long = "embeddings-model",
+        env = "CAIPE_KB_EMBEDDINGS_MODEL",
+        value_name = "MODEL",
+        default_value = "",
+        hide_default_value = true,
+        global = true
+    )]
+    pub(in crate::cli) model: String,
+
+    /// The base URL of a provider with the API of OpenAI
+    #[arg(
+        id = "embeddings-url",
+        long = "embeddings-url",
+        env = "CAIPE_KB_EMBEDDINGS_URL",
+        default_value = "https://api.openai.com/v1",
+        value_name = "URL",
+        global = true
+    )]
+    pub(in crate::cli) url: String,
+
+    /// The key for the provider
+    #[arg(
+        id = "embeddings-key",
+        long = "embeddings-key",
+        env = "CAIPE_KB_EMBEDDINGS_KEY",
+        hide_env_values = true,
+        value_name = "KEY",
+        global = true
+    )]
+    pub(in crate::cli) key: Option<SecretString>,
+
+    /// The most tokens of documents that an update of a source embeds
+    #[arg(
+        id = "embeddings-max-tokens",
+        long = "embeddings-max-tokens",
+        env = "CAIPE_KB_EMBEDDINGS_MAX_TOKENS",
+        default_value = "10000000",
+        value_name = "TOKENS",
+        global = true
+    )]
+    pub(in crate::cli) max_tokens: u64,
+}
+
 /// The embedded knowledge base.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Kb {
@@ -23,6 +73,9 @@ pub(in crate::cli) struct Kb {
         global = true
     )]
     pub(in crate::cli) directory: PathBuf,
+
+    #[command(flatten)]
+    pub(in crate::cli) embeddings: KbEmbeddings,
 
     #[command(subcommand)]
     pub(in crate::cli) command: KbCommand,
