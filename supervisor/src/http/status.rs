@@ -82,7 +82,7 @@ pub(super) async fn workflows(State(about): State<About>) -> Json<Value> {
 /// replica.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
-    report.warnings = warnings(&about);
+    report.warnings = warnings(&about).await;
     report.limits_reached = metrics().limits_reached();
     if about.alone {
         let questions = counted(about.runs.pending_interactions().await, 1);
@@ -100,12 +100,15 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
 }
 
 /// The restrictions of this process. An agent that is not ready has its own message.
-fn warnings(about: &About) -> Vec<String> {
+async fn warnings(about: &About) -> Vec<String> {
     let settings = about.registry.settings();
     let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
     if about.store.backend() == "memory" {
         warnings.push("conversations are in memory and are lost when the process ends".to_owned());
     }
+    // A store that does not answer is a reason in `/ready`.
+    let restrictions = tokio::time::timeout(STORE_DEADLINE, about.store.restrictions()).await;
+    warnings.extend(restrictions.unwrap_or_default());
     warnings.extend(listen::few_connections());
     let supervisor = about.registry.supervisor();
     if !about.alone {

@@ -18,6 +18,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use redis::Script;
+use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -42,6 +43,9 @@ const PRUNE_STEP: u64 = 64;
 
 /// The wait before a commit is sent again whose response was lost.
 const AGAIN: Duration = Duration::from_millis(50);
+
+/// How often the configuration of the server is read.
+const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Where the server is, and which keys the store uses.
 #[derive(Clone, Default)]
@@ -68,12 +72,19 @@ struct Watchers {
     controls: Arc<Notifier>,
 }
 
+/// What the configuration of the server does not guarantee, and when that was read.
+struct Checked {
+    at: Instant,
+    found: Vec<String>,
+}
+
 /// Conversations, tasks and logs in Redis.
 #[derive(Clone)]
 pub struct RedisStore {
     connection: Connection,
     watchers: Arc<Watchers>,
     turns: Arc<Turns>,
+    checked: Arc<Mutex<Option<Checked>>>,
     /// Marks the published changes of this process, whose readers learn of them directly.
     sender: Arc<str>,
     _listener: Arc<AbortOnDropHandle<()>>,
@@ -90,7 +101,14 @@ impl RedisStore {
         let sender: Arc<str> = encode::unique().into();
         let listener = listener::run(connection.clone(), watchers.clone(), sender.clone());
         let listener = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self { connection, watchers, turns: Arc::default(), sender, _listener: Arc::new(listener) })
+        Ok(Self {
+            connection,
+            watchers,
+            turns: Arc::default(),
+            checked: Arc::default(),
+            sender,
+            _listener: Arc::new(listener),
+        })
     }
 
     async fn write(
@@ -253,7 +271,17 @@ impl Store for RedisStore {
     }
 
     async fn restrictions(&self) -> Vec<String> {
-        server::restrictions(&self.connection).await
+        let mut checked = self.checked.lock().await;
+        if let Some(Checked { at, found }) = &*checked
+            && at.elapsed() < CHECK_INTERVAL
+        {
+            return found.clone();
+        }
+        let Some(found) = server::restrictions(&self.connection).await else {
+            return checked.as_ref().map(|checked| checked.found.clone()).unwrap_or_default();
+        };
+        *checked = Some(Checked { at: Instant::now(), found: found.clone() });
+        found
     }
 
     /// Prunes in small steps. Commits can run between them.

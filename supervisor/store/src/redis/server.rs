@@ -5,20 +5,23 @@ use std::collections::HashMap;
 use super::connection::Connection;
 
 /// The guarantees that the server does not give, each as a sentence. A server that hides its configuration is said to.
-pub(super) async fn restrictions(connection: &Connection) -> Vec<String> {
-    let mut info = redis::cmd("INFO");
-    let Ok(info) = connection.query::<String>("read", info.arg("everything")).await else {
-        return vec![
-            "Redis does not let its user read INFO: whether it loses acknowledged writes is unknown"
-                .to_owned(),
-        ];
+/// `None` if it cannot be reached.
+pub(super) async fn restrictions(connection: &Connection) -> Option<Vec<String>> {
+    let info = match connection.query::<String>("read", &redis::cmd("INFO")).await {
+        Ok(info) => info,
+        Err(error) if error.to_string().contains("NOPERM") => {
+            return Some(vec![
+                "Redis hides INFO from its user: whether it loses acknowledged writes is unknown".to_owned(),
+            ]);
+        }
+        Err(_) => return None,
     };
     let info: HashMap<&str, &str> = info.lines().filter_map(|line| line.trim().split_once(':')).collect();
     let mut config = redis::cmd("CONFIG");
     let config: Result<HashMap<String, String>, _> =
         connection.query("read", config.arg("GET").arg("appendfsync")).await;
     let fsync = config.ok().and_then(|config| config.get("appendfsync").cloned());
-    found(&info, fsync.as_deref())
+    Some(found(&info, fsync.as_deref()))
 }
 
 fn found(info: &HashMap<&str, &str>, fsync: Option<&str>) -> Vec<String> {
