@@ -172,7 +172,7 @@ async fn a_server_that_starts_late_is_waited_for() -> Result<()> {
 }
 
 #[tokio::test]
-async fn a_missing_url_is_said_at_once() -> Result<()> {
+async fn a_missing_url_is_reported_at_once() -> Result<()> {
     let setup = remembers().setup()?;
     let (mut child, mut log) = crate::takeover::another(&setup, &crate::takeover::SERVE)?;
     crate::takeover::says(&mut log, "set REDIS_URL, in the Secret of spec.store.redis").await?;
