@@ -11,7 +11,7 @@ use tokio::time::{Instant, sleep};
 use crate::secrets::Environment;
 
 /// How long a server may take to be reachable at the start.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(10);
 /// The time between two attempts.
 const AGAIN: Duration = Duration::from_millis(250);
 
@@ -52,6 +52,7 @@ async fn reached(
     mut stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<(), StoreError>> {
     let until = Instant::now() + PATIENCE;
+    let mut logged = String::new();
     loop {
         let outcome = tokio::select! {
             outcome = store.healthy() => outcome,
@@ -61,7 +62,10 @@ async fn reached(
         if Instant::now() + AGAIN > until {
             return Ok(outcome);
         }
-        tracing::warn!(%error, "waiting for Redis");
+        if logged != error.to_string() {
+            logged = error.to_string();
+            tracing::warn!(%error, "waiting for Redis, {} s at the most", PATIENCE.as_secs());
+        }
         sleep(AGAIN).await;
     }
 }
