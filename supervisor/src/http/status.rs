@@ -85,11 +85,12 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     report.warnings = warnings(&about).await;
     report.limits_reached = metrics().limits_reached();
     if about.alone {
-        let questions = counted(about.runs.pending_interactions().await, 1);
+        let questions = counted(about.runs.pending_interactions(), 1).await;
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);
         report.agents.iter_mut().for_each(|agent| agent.active_tasks = active);
     } else {
-        let questions = counted(about.runs.pending_interactions_by_agent().await.map(Some), None);
+        let questions =
+            counted(async { about.runs.pending_interactions_by_agent().await.map(Some) }, None).await;
         for agent in &mut report.agents {
             let name = AgentName::new(&agent.name);
             let asked = questions.as_ref().map_or(1, |counts| counts.get(&name).copied().unwrap_or(0));
@@ -123,10 +124,13 @@ async fn warnings(about: &About) -> Vec<String> {
     warnings
 }
 
-/// The count, or `unknown` if the store cannot be read: a failure must not look like no open question.
-fn counted<T>(count: Result<T, RunError>, unknown: T) -> T {
-    count.unwrap_or_else(|error| {
-        tracing::warn!(%error, "open questions cannot be counted; some are taken to be there");
-        unknown
-    })
+/// The count, or `unknown` if the store cannot be read in time: a failure must not look like no open question.
+async fn counted<T>(count: impl Future<Output = Result<T, RunError>>, unknown: T) -> T {
+    let error = match tokio::time::timeout(STORE_DEADLINE, count).await {
+        Ok(Ok(count)) => return count,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the store does not answer".to_owned(),
+    };
+    tracing::warn!(error, "open questions cannot be counted; some are taken to be there");
+    unknown
 }

@@ -122,6 +122,20 @@ async fn a_full_server_and_a_replica_are_named_until_they_are_corrected() -> Res
     Ok(())
 }
 
+/// A server that hangs delays neither the report to the operator nor `/ready`.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_hangs_is_reported_in_time() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let supervisor = setup(&remembers(), &server)?.start().await?;
+    command(&server, &["client", "pause", "4500", "all"])?;
+    let begin = Instant::now();
+    let ready = reasons(&supervisor).await?;
+    warnings(&supervisor).await?;
+    ensure!(ready.contains("the redis store does not answer"), "{ready}");
+    ensure!(begin.elapsed() < Duration::from_secs(4), "they wait for Redis: {:?}", begin.elapsed());
+    supervisor.until_ready().await
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn weak_settings_are_in_the_report() -> Result<()> {
     let server = RedisServer::start(&["--appendfsync", "everysec", "--maxmemory-policy", "allkeys-lru"])?;
