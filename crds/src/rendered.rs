@@ -212,6 +212,31 @@ pub enum Store {
     Sqlite {},
     /// In memory: lost when the process ends (`LANGGRAPH_CHECKPOINT_TYPE=memory`).
     Memory {},
+    /// Redis (`LANGGRAPH_CHECKPOINT_TYPE=redis`). The variable `LANGGRAPH_CHECKPOINT_REDIS_URL` or `REDIS_URL` is its URL; `REDIS_CA`
+    /// is its certificate authority, if it has one of its own.
+    Redis {
+        /// The prefix of all keys.
+        database: String,
+        /// Minutes without a change after which a conversation is deleted, if that is sooner than `retentionDays`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl_minutes: Option<u32>,
+        /// Whether the supervisor does not start while Redis is unreachable.
+        required: bool,
+        /// The directory with one file per variable.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secrets_dir: Option<String>,
+    },
+}
+
+impl Store {
+    /// The store of a remote agent, which keeps its own tasks: Redis is the supervisor's.
+    #[must_use]
+    pub fn of_agent(self) -> Self {
+        match self {
+            Self::Redis { .. } => Self::Sqlite {},
+            own => own,
+        }
+    }
 }
 
 /// How remote agents are probed.
@@ -418,6 +443,7 @@ impl RenderedSpec {
         self.oauth2 = None;
         self.cors_origins = Vec::new();
         self.workflows = Vec::new();
+        self.store = self.store.of_agent();
         self
     }
 

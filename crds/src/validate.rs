@@ -33,7 +33,7 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     }
     found.urls(spec);
     if let Some(store) = &spec.store {
-        found.rule("spec.store.redis", store.redis.is_none(), rules::UNSUPPORTED);
+        found.rule("spec.store", store.sqlite.is_none() || store.redis.is_none(), rules::STORE_KIND);
         found.rule("spec.store.mongodb", store.mongodb.is_none(), rules::UNSUPPORTED);
         found.volume("spec.store.sqlite", store.sqlite.as_ref());
     }

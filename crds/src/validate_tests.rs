@@ -265,10 +265,10 @@ const CASES: [(&str, &str, &str, &str); 52] = [
         "{ a2a: { allow: ['EXAMPLE.com.', 'münchen.example'] } }",
     ),
     (
-        rules::UNSUPPORTED,
-        "spec.store.redis",
+        rules::STORE_KIND,
+        "spec.store",
         "{ store: { sqlite: {}, redis: { secretRef: { name: a } } } }",
-        "{ store: { sqlite: {} } }",
+        "{ store: { redis: { secretRef: { name: a }, database: team.bot, ttlMinutes: 60, required: true } } }",
     ),
     (
         rules::AUTH_EMPTY,
@@ -315,7 +315,7 @@ const CASES: [(&str, &str, &str, &str); 52] = [
 ];
 
 /// Stores before and after, and whether one can become the other.
-const CHANGES: [(&str, &str, bool); 14] = [
+const CHANGES: [(&str, &str, bool); 16] = [
     ("{}", "{}", true),
     ("{}", "{ store: { sqlite: {} } }", true),
     ("{}", "{ store: {} }", true),
@@ -329,6 +329,8 @@ const CHANGES: [(&str, &str, bool); 14] = [
     ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { sqlite: { existingClaim: a } } }", true),
     ("{ store: { sqlite: { existingClaim: a } } }", "{ store: { sqlite: { storageClassName: b } } }", true),
     ("{}", "{ store: { sqlite: { storageClassName: fast } } }", false),
+    ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { redis: { secretRef: { name: a } } } }", true),
+    ("{ store: { redis: { secretRef: { name: a } } } }", "{ store: { sqlite: { size: 3Gi } } }", true),
     (
         "{ store: { sqlite: { storageClassName: fast } } }",
         "{ store: { sqlite: { storageClassName: fast } }, replicas: 1 }",

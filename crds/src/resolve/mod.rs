@@ -34,6 +34,9 @@ pub const SECRETS_ROOT: &str = "/var/run/caipe/secrets";
 /// The directory below it with the secrets of the knowledge base. Those of agents are one level deeper.
 pub const RAG_SECRETS: &str = "rag";
 
+/// The directory below it with the secrets of the store.
+pub const STORE_SECRETS: &str = "store";
+
 /// The directory in a pod with the file of a scripted model.
 pub const SCRIPT_DIR: &str = "/etc/caipe/script";
 
@@ -118,7 +121,10 @@ pub fn resolve_agent(
     let models = models::chain(&mut cx);
     let agents = single_agent::agent(&mut cx, name, models.first());
     // The supervisor is the only caller, with a key of its own.
-    finish(cx, models, agents, (None, Vec::new()))
+    let mut resolved = finish(cx, models, agents, (None, Vec::new()))?;
+    resolved.spec.store = resolved.spec.store.of_agent();
+    resolved.spec = resolved.spec.sealed();
+    Ok(resolved)
 }
 
 /// Resolves the remaining settings. `access` has the tokens and web origins of callers.

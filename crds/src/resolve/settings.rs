@@ -7,7 +7,7 @@ use crate::rendered::{
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
 
-use super::{Context, RAG_SECRETS, servers};
+use super::{Context, RAG_SECRETS, STORE_SECRETS, servers};
 
 /// The RAG server of a local installation.
 const RAG_SERVER: &str = "http://localhost:9446";
@@ -156,17 +156,32 @@ pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aT
 
 pub(super) fn store(cx: &mut Context<'_>) -> Store {
     const TYPE: &str = "LANGGRAPH_CHECKPOINT_TYPE";
+    let declared = cx.resource.spec.store.as_ref().and_then(|store| store.redis.clone());
     match cx.vars.text(TYPE).map(str::to_lowercase).as_deref() {
+        None if cx.vars.text("LANGGRAPH_DEV").is_some() => Store::Memory {},
+        None if declared.is_some() => redis(cx, declared),
+        Some("redis") => redis(cx, declared),
         None | Some("sqlite") => Store::Sqlite {},
         Some("memory") => Store::Memory {},
         Some(kind) => {
-            let reason = match kind {
-                "redis" | "mongodb" => "is not supported by this version",
-                _ => "is unknown",
-            };
-            cx.fault(format!("${TYPE}"), format!("`{kind}` {reason}: set it to sqlite or memory"));
+            let reason = if kind == "mongodb" { "is not supported by this version" } else { "is unknown" };
+            cx.fault(format!("${TYPE}"), format!("`{kind}` {reason}: set it to sqlite, redis or memory"));
             Store::Sqlite {}
         }
+    }
+}
+
+fn redis(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Store {
+    let secrets_dir = cx.secrets_dir(STORE_SECRETS, declared.is_some());
+    let ttl = cx.vars.number("LANGGRAPH_CHECKPOINT_TTL_MINUTES", 0..=5_256_000);
+    let ttl = cx.read(ttl).or_else(|| declared.as_ref().map(|store| store.ttl_minutes));
+    let name = cx.resource.metadata.name.clone().unwrap_or_else(|| "caipe".to_owned());
+    let own = cx.target.namespace().map_or_else(|| name.clone(), |namespace| format!("{namespace}.{name}"));
+    Store::Redis {
+        ttl_minutes: ttl.filter(|minutes| *minutes > 0),
+        required: declared.as_ref().is_some_and(|store| store.required),
+        database: declared.and_then(|store| store.database).unwrap_or(own),
+        secrets_dir,
     }
 }
 

@@ -74,6 +74,8 @@ pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `
 /// An entry that the supervisor can parse as a destination, and a `NetworkPolicy` as a network.
 pub const A2A_ALLOW: &str =
     "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
+/// Conversations are in one place.
+pub const STORE_KIND: &str = "conversations have one store: set sqlite or redis, not both";
 /// The name of a claim has the form of a domain.
 pub const CLAIM_NAME: &str = "must be the name of a PersistentVolumeClaim: a-z, 0-9, `-` and `.`, with a letter or digit first, last and beside each `.`";
 /// A claim of the user is mounted as it is.
@@ -112,8 +114,8 @@ pub(super) const OBJECT_NAME_CEL: &str =
 /// The CEL of [`EXISTING_CLAIM`].
 pub(super) const EXISTING_CLAIM_CEL: &str =
     "!has(self.existingClaim) || !(has(self.size) || has(self.storageClassName) || has(self.reclaimPolicy))";
-/// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's.
-pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && has(s.store.sqlite) && has(s.store.sqlite.existingClaim)) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
+/// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's or one of the stores is Redis.
+pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
 /// The CEL of [`NETWORK_DISABLED`].
 pub(super) const NETWORK_DISABLED_CEL: &str =
     "self.mode == 'Managed' || !(has(self.ingressFrom) || has(self.metricsFrom) || has(self.egress))";
@@ -146,7 +148,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 39] = [
+pub const ALL: [&str; 40] = [
     APPROVER_KIND,
     APPROVERS_AUTH,
     SERVICE_ACCOUNT,
@@ -178,6 +180,7 @@ pub const ALL: [&str; 39] = [
     STORAGE_CLASS,
     CLAIM_NAME,
     EXISTING_CLAIM,
+    STORE_KIND,
     A2A_ALLOW,
     VOLUME_FIXED,
     AUTH_EMPTY,

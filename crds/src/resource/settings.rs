@@ -112,13 +112,14 @@ pub struct Limits {
 /// The store of conversations. The default is `SQLite`.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("!(has(self.sqlite) && has(self.redis))").message(rules::STORE_KIND))]
 pub struct Store {
     /// A file on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sqlite: Option<Sqlite>,
-    /// Redis; the Secret's variable is `REDIS_URL`. Not supported by this version.
+    /// Redis 6 or newer, or Valkey. The Secret's key `REDIS_URL` is the URL of the server; its key `REDIS_CA` is the certificate
+    /// authority as PEM, if the server has one of its own. The page on stores lists the settings that the server needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub redis: Option<ExternalStore>,
     /// MongoDB; the Secret's variable is `MONGODB_URI`. Not supported by this version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -173,15 +174,18 @@ pub enum ReclaimPolicy {
 pub struct ExternalStore {
     /// The Secret with the connection string.
     pub secret_ref: SecretRef,
-    /// The database (MongoDB) or key prefix (Redis).
+    /// The database (MongoDB) or the prefix of all keys (Redis). The default is `NAMESPACE.NAME` of the resource. Resources with the
+    /// same prefix in one Redis would share their conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[A-Za-z0-9_.:-]+$"))]
     pub database: Option<String>,
-    /// Minutes without a change after which a conversation is deleted; 0 keeps it.
+    /// Minutes without a change after which a conversation is deleted, if that is sooner than `retentionDays`; 0 means
+    /// `retentionDays` alone.
     #[serde(default)]
     #[schemars(range(min = 0, max = 5_256_000))]
     pub ttl_minutes: u32,
-    /// Whether the supervisor refuses to serve while the store is unreachable, instead of keeping conversations in memory.
+    /// Whether the supervisor does not start while the store is unreachable. Otherwise it keeps conversations in memory until it
+    /// restarts, and the resource is `Degraded`.
     #[serde(default)]
     pub required: bool,
 }

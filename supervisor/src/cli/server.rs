@@ -1,6 +1,7 @@
 //! The process that serves a supervisor or a single agent, from its start to a stop signal.
 
 mod follow;
+mod redis_store;
 mod start;
 mod stop;
 
@@ -13,6 +14,7 @@ use std::time::Duration;
 use anyhow::Context;
 use caipe_a2a::model::AgentCard;
 use caipe_a2a::server::{PushOptions, Pushes};
+use caipe_crds::rendered::Store as StoreChoice;
 use caipe_net::Screen;
 use caipe_store::Store;
 use tokio::net::TcpListener;
@@ -74,7 +76,7 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     let address = listener.local_addr()?;
     settings.check_addresses(address)?;
     let file = args.data_dir.join(&config.database);
-    let store = start::open_store(&settings.spec.store, &file, stop_signal.as_mut()).await?;
+    let store = start::open_store(&settings.spec.store, &file, &settings.env, stop_signal.as_mut()).await?;
     let server = Server::open(args, &config, store, guard, (address, &security))?;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
@@ -167,8 +169,14 @@ impl Server {
     ) -> anyhow::Result<()> {
         let stop = CancellationToken::new();
         let (registry, given) = (self.registry.clone(), args.keep_days);
-        let days = move || given.or(registry.settings().spec.retention_days).unwrap_or(KEEP_DAYS);
-        tokio::spawn(stop::forget_old(self.store.clone(), days, self.shutdown.clone()));
+        let keep = move || {
+            let spec = &registry.settings().spec;
+            let days = given.or(spec.retention_days).unwrap_or(KEEP_DAYS);
+            let ttl =
+                if let StoreChoice::Redis { ttl_minutes, .. } = spec.store { ttl_minutes } else { None };
+            stop::Keep::new(days, ttl)
+        };
+        tokio::spawn(stop::forget_old(self.store.clone(), keep, self.shutdown.clone()));
         if self.runs.serves_people() {
             let (runs, shutdown) = (self.runs.clone(), self.shutdown.clone());
             tokio::spawn(stop::reject_unanswered(runs, args.answer_hours, shutdown));

@@ -82,15 +82,16 @@ pub(super) async fn workflows(State(about): State<About>) -> Json<Value> {
 /// replica.
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
-    report.warnings = warnings(&about);
+    report.warnings = warnings(&about).await;
     report.limits_reached = metrics().limits_reached();
     report.limits = metrics().limits_by_agent();
     if about.alone {
-        let questions = counted(about.runs.pending_interactions().await, 1);
+        let questions = counted(about.runs.pending_interactions(), 1).await;
         let active = u64::try_from(about.runs.active()).unwrap_or(u64::MAX).saturating_add(questions);
         report.agents.iter_mut().for_each(|agent| agent.active_tasks = active);
     } else {
-        let questions = counted(about.runs.pending_interactions_by_agent().await.map(Some), None);
+        let questions =
+            counted(async { about.runs.pending_interactions_by_agent().await.map(Some) }, None).await;
         for agent in &mut report.agents {
             let name = AgentName::new(&agent.name);
             let asked = questions.as_ref().map_or(1, |counts| counts.get(&name).copied().unwrap_or(0));
@@ -101,12 +102,15 @@ pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
 }
 
 /// The restrictions of this process. An agent that is not ready has its own message.
-fn warnings(about: &About) -> Vec<String> {
+async fn warnings(about: &About) -> Vec<String> {
     let settings = about.registry.settings();
     let mut warnings: Vec<String> = settings.warnings.iter().map(ToString::to_string).collect();
     if about.store.backend() == "memory" {
         warnings.push("conversations are in memory and are lost when the process ends".to_owned());
     }
+    // A store that does not answer is a reason in `/ready`.
+    let restrictions = tokio::time::timeout(STORE_DEADLINE, about.store.restrictions()).await;
+    warnings.extend(restrictions.unwrap_or_default());
     warnings.extend(listen::few_connections());
     let supervisor = about.registry.supervisor();
     if !about.alone {
@@ -121,10 +125,13 @@ fn warnings(about: &About) -> Vec<String> {
     warnings
 }
 
-/// The count, or `unknown` if the store cannot be read: a failure must not look like no open question.
-fn counted<T>(count: Result<T, RunError>, unknown: T) -> T {
-    count.unwrap_or_else(|error| {
-        tracing::warn!(%error, "open questions cannot be counted; some are taken to be there");
-        unknown
-    })
+/// The count, or `unknown` if the store cannot be read in time: a failure must not look like no open question.
+async fn counted<T>(count: impl Future<Output = Result<T, RunError>>, unknown: T) -> T {
+    let error = match tokio::time::timeout(STORE_DEADLINE, count).await {
+        Ok(Ok(count)) => return count,
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "the store does not answer".to_owned(),
+    };
+    tracing::warn!(error, "open questions cannot be counted; some are taken to be there");
+    unknown
 }

@@ -96,6 +96,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Whether the backend can be reached and written to.
     async fn healthy(&self) -> Result<(), StoreError>;
 
+    /// What the backend's configuration does not guarantee, each as a sentence for an administrator. The default is nothing.
+    async fn restrictions(&self) -> Vec<String> {
+        Vec::new()
+    }
+
     /// Removes tasks and conversations that are older than the policy allows.
     ///
     /// The default does nothing, for a backend whose entries expire by themselves.

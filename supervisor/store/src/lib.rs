@@ -1,7 +1,8 @@
 //! Persistence of conversations, tasks and event logs.
 //!
-//! Two backends: [`MemoryStore`], which loses its data with the process, and [`SqliteStore`], a single file. A [`Commit`] is
-//! encoded by its caller, so that the part that all runs share (a lock or a writer thread) only copies bytes.
+//! Three backends: [`MemoryStore`], which loses its data with the process, [`SqliteStore`], a single file, and [`RedisStore`], a
+//! server. A [`Commit`] is encoded by its caller, so that the part that all runs share (a lock, a writer thread or a connection)
+//! only copies bytes.
 
 // The samples name this crate as other test programs do.
 #[cfg(test)]
@@ -19,6 +20,7 @@ mod lease;
 mod memory;
 mod notifier;
 mod push;
+mod redis;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
 mod samples;
@@ -36,6 +38,7 @@ pub use json::MAX_VALUE_BYTES;
 pub use memory::MemoryStore;
 pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
+pub use redis::{RedisOptions, RedisStore};
 pub use sqlite::SqliteStore;
 pub use types::{
     Commit, Fence, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace,

@@ -25,6 +25,7 @@ pub struct MemoryStore {
     leases: LeaseTable,
     events: Arc<Notifier>,
     controls: Arc<Notifier>,
+    restriction: Option<String>,
 }
 
 #[derive(Default)]
@@ -61,6 +62,11 @@ impl MemoryStore {
     /// An empty store.
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// An empty store in place of one that could not be used, with the reason.
+    pub fn instead_of(reason: String) -> Self {
+        Self { restriction: Some(reason), ..Self::default() }
     }
 
     fn data(&self) -> MutexGuard<'_, StoredData> {
@@ -212,6 +218,10 @@ impl Store for MemoryStore {
 
     async fn healthy(&self) -> Result<(), StoreError> {
         Ok(())
+    }
+
+    async fn restrictions(&self) -> Vec<String> {
+        self.restriction.iter().cloned().collect()
     }
 
     async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {

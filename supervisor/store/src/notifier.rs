@@ -45,6 +45,11 @@ impl Notifier {
         }
     }
 
+    /// Wakes all readers, after changes that nobody may have been told of.
+    pub fn notify_all(&self) {
+        self.lock().values().for_each(|sender| sender.send_replace(()));
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<String, watch::Sender<()>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -8,7 +8,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use caipe_engine::RunState;
-use caipe_store::{Commit, Fence, MemoryStore, SavedConversation, SqliteStore, Store, TaskFilter, TaskPhase};
+use caipe_fixtures::redis::RedisServer;
+use caipe_store::{
+    Commit, Fence, MemoryStore, RedisOptions, RedisStore, SavedConversation, SqliteStore, Store, TaskFilter,
+    TaskPhase,
+};
 use proptest::prelude::*;
 use samples::{changed, event, logged, recorded, task};
 use tempfile::TempDir;
@@ -188,6 +192,23 @@ proptest! {
             model.compare(&after).await;
             store.close().await.unwrap();
             after.close().await.unwrap();
+        });
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    #[test]
+    fn redis_holds_the_same_and_keeps_it_through_a_kill(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut server = RedisServer::start(&[]).unwrap();
+            let options = RedisOptions { url: server.url(), database: "a b".into(), ..RedisOptions::default() };
+            let model = replay(&RedisStore::open(&options).unwrap(), &steps).await;
+            server.kill().unwrap();
+            server.restart().unwrap();
+            model.compare(&RedisStore::open(&options).unwrap()).await;
         });
     }
 }

@@ -28,6 +28,7 @@ mod oauth2;
 mod probes;
 mod push;
 mod quickstart;
+mod redis;
 mod routing;
 mod script;
 mod stop;

@@ -187,9 +187,9 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "port 8000 of the pod is the agent's own",
         ),
         (
-            "spec.store.redis",
-            json!({"spec": {"store": {"redis": {"secretRef": {"name": "a"}}}}}),
-            "is not supported by this version: remove it",
+            "spec.store",
+            json!({"spec": {"store": {"sqlite": {}, "redis": {"secretRef": {"name": "a"}}}}}),
+            "conversations have one store",
         ),
         (
             "spec.store.mongodb",

@@ -76,13 +76,13 @@ fn variables_of_features_that_are_missing_are_refused() {
     let cases = [
         (
             "LANGGRAPH_CHECKPOINT_TYPE",
-            "Redis",
-            "$LANGGRAPH_CHECKPOINT_TYPE: `redis` is not supported by this version: set it to sqlite or memory",
+            "MongoDB",
+            "$LANGGRAPH_CHECKPOINT_TYPE: `mongodb` is not supported by this version: set it to sqlite, redis or memory",
         ),
         (
             "LANGGRAPH_CHECKPOINT_TYPE",
             "redsi",
-            "$LANGGRAPH_CHECKPOINT_TYPE: `redsi` is unknown: set it to sqlite or memory",
+            "$LANGGRAPH_CHECKPOINT_TYPE: `redsi` is unknown: set it to sqlite, redis or memory",
         ),
     ];
     for (name, value, fault) in cases {
@@ -248,4 +248,34 @@ fn the_hash_is_that_of_the_content_alone() {
     assert_eq!((back.content_hash(), &back), (spec.hash.clone(), &spec));
     let back: RenderedSpec = serde_saphyr::from_str(&serde_saphyr::to_string(&spec).unwrap()).unwrap();
     assert_eq!(back, spec);
+}
+
+#[test]
+fn redis_is_the_store_if_the_resource_or_a_variable_says_so() {
+    let redis = |database: &str, ttl_minutes, required, secrets_dir: Option<&str>| Store::Redis {
+        database: database.to_owned(),
+        ttl_minutes,
+        required,
+        secrets_dir: secrets_dir.map(str::to_owned),
+    };
+    let by_variable = default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "Redis")]).store;
+    assert_eq!(by_variable, redis("platform-engineer", None, false, None));
+    let declared = resource("store: { redis: { secretRef: { name: a }, ttlMinutes: 60, required: true } }");
+    let name = declared.metadata.name.clone().unwrap();
+    let spec = |env: &[(&str, &str)], target: &Target| {
+        resolve_for(&declared, &super::env(env), target).unwrap().spec
+    };
+    assert_eq!(spec(&[], &Target::Local).store, redis(&name, Some(60), true, None));
+    let mounted = Some("/var/run/caipe/secrets/store");
+    assert_eq!(
+        spec(&[], &Target::ClusterUnread).store,
+        redis(&format!("default.{name}"), Some(60), true, mounted)
+    );
+    let forever = spec(&[("LANGGRAPH_CHECKPOINT_TTL_MINUTES", "0")], &Target::Local);
+    assert_eq!(forever.store, redis(&name, None, true, None));
+    assert_eq!(spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "sqlite")], &Target::Local).store, Store::Sqlite {});
+    assert_eq!(spec(&[("LANGGRAPH_DEV", "1")], &Target::Local).store, Store::Memory {});
+    // A remote agent keeps its own tasks.
+    let agent = spec(&[], &Target::ClusterUnread).agents[0].name.clone();
+    assert_eq!(spec(&[], &Target::ClusterUnread).for_agent(&agent).unwrap().0.store, Store::Sqlite {});
 }

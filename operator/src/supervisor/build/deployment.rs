@@ -1,6 +1,8 @@
 //! The Deployment of the supervisor, and what all Deployments share.
 
+use caipe_crds::digest::sha256_hex;
 use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
+use caipe_crds::rendered::Store;
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -37,6 +39,7 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
         }
     }
     secrets::of_rag(spec.rag.as_ref(), &mut mounts);
+    secrets::of_store(spec.store.as_ref(), &mut mounts);
     let tools: Vec<_> = cx.hosted_agents().flat_map(|member| sidecars::tools(cx, member)).collect();
     let sidecars = sidecars::sidecars(cx, &tools)?;
     let grace = probes::SHORTEST_GRACE;
@@ -49,8 +52,8 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     probes::set_termination_period(&mut pod, grace);
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
-    let template = template::template(cx, component, pod, None, own)?;
-    // Two processes cannot use one SQLite file, not even during a rollout.
+    let template = template::template(cx, component, pod, store_hash(cx), own)?;
+    // Two processes cannot use one store, not even during a rollout.
     let replicas = spec.replicas.unwrap_or(1).min(1);
     let mut made = of(cx, cx.name, component, replicas, template);
     let hosted: Vec<_> = cx.inputs.decision.hosted.iter().map(String::as_str).collect();
@@ -59,6 +62,12 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     made.spec.strategy =
         Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
     Ok(made)
+}
+
+/// Rolls the pod when another part of Redis becomes the store, which a process cannot change while it runs.
+fn store_hash(cx: &BuildContext<'_>) -> Option<String> {
+    let Store::Redis { database, .. } = &cx.inputs.decision.spec.store else { return None };
+    Some(sha256_hex(database, 32))
 }
 
 /// A Deployment that starts new pods before it stops old ones.
@@ -125,8 +134,10 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
     mounts
 }
 
+/// With Redis the directory is empty at each start.
 fn data(cx: &BuildContext<'_>) -> Volume {
-    let claim = PersistentVolumeClaimVolumeSource { claim_name: volume_claim::name(cx), read_only: None };
+    let Some(claim_name) = volume_claim::name(cx) else { return pod::empty("data") };
+    let claim = PersistentVolumeClaimVolumeSource { claim_name, read_only: None };
     Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 

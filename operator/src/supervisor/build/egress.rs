@@ -80,6 +80,11 @@ impl Egress {
         }
     }
 
+    /// Adds ports at any address.
+    pub(super) fn ports_anywhere(&mut self, first: u16, last: u16) {
+        self.anywhere.insert((first, last));
+    }
+
     /// Adds a network in CIDR notation, at one port or every one.
     pub(super) fn network(&mut self, cidr: &str, port: Option<u16>) {
         let ports = self.networks.entry(cidr.to_owned()).or_default();

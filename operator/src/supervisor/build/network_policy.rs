@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use caipe_crds::names::{METRICS_PORT, PORT};
-use caipe_crds::rendered::{McpTransport, ModelChoice, Placement, RenderedAgent};
+use caipe_crds::rendered::{McpTransport, ModelChoice, Placement, RenderedAgent, Store};
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::networking::v1::{
@@ -17,6 +17,9 @@ use super::egress::{self, Egress, NAMESPACE_LABEL};
 use super::meta::{Component, selector};
 use super::network_settings;
 use super::sidecars::{self, Tool};
+
+/// The usual ports of Redis, without TLS and with it. Only the Secret names the host.
+const REDIS_PORTS: (u16, u16) = (6379, 6380);
 
 /// The supervisor's policy.
 pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Option<NetworkPolicy> {
@@ -170,6 +173,9 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     }
     if let Some(rag) = &spec.rag {
         egress.url(&rag.url);
+    }
+    if matches!(spec.store, Store::Redis { .. }) {
+        egress.ports_anywhere(REDIS_PORTS.0, REDIS_PORTS.1);
     }
     let auth = cx.inputs.resource.spec.auth.as_ref();
     if let Some(oauth2) = auth.and_then(|auth| auth.oauth2.as_ref()) {

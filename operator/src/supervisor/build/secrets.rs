@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 use caipe_crds::catalogue;
 use caipe_crds::names::{self, OWN_AGENT_KEY, SHARED_KEY};
-use caipe_crds::resolve::{RAG_SECRETS, SECRETS_ROOT};
+use caipe_crds::resolve::{RAG_SECRETS, SECRETS_ROOT, STORE_SECRETS};
 use caipe_crds::resource::agent::Agent;
 use caipe_crds::resource::common::{SecretHeader, SecretKeyRef};
-use caipe_crds::resource::settings::Rag;
+use caipe_crds::resource::settings::{Rag, Store};
 use k8s_openapi::api::core::v1::{
     KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
 };
@@ -65,7 +65,7 @@ pub(super) fn of_rag(rag: Option<&Rag>, mounts: &mut Mounts) {
     }
 }
 
-/// The Secrets of models and store, which supervisor and agents share.
+/// The Secrets of models, which supervisor and agents share.
 pub(super) fn shared(cx: &BuildContext<'_>, mounts: &mut Mounts) {
     let spec = &cx.inputs.resource.spec;
     if let Some(model) = &spec.model {
@@ -77,6 +77,13 @@ pub(super) fn shared(cx: &BuildContext<'_>, mounts: &mut Mounts) {
             let owner = format!("model-fallback-{at}");
             mount(mounts, &format!("secrets-{owner}"), &owner, vec![whole(&secret.name)]);
         }
+    }
+}
+
+/// The Secret of the store.
+pub(super) fn of_store(store: Option<&Store>, mounts: &mut Mounts) {
+    if let Some(redis) = store.and_then(|store| store.redis.as_ref()) {
+        mount(mounts, "secrets-of-store", STORE_SECRETS, vec![whole(&redis.secret_ref.name)]);
     }
 }
 

@@ -15,10 +15,10 @@ use super::meta::Component;
 /// The size of the volume if the resource declares none.
 const SIZE: &str = "1Gi";
 
-/// The claim of the operator; none if the resource names a claim of the user. Without an owner, Kubernetes keeps it when the
+/// The claim of the operator; none if the resource names a claim of the user, or another store. Without an owner, Kubernetes keeps it when the
 /// resource is deleted.
 pub(super) fn volume_claim(cx: &BuildContext<'_>) -> Option<PersistentVolumeClaim> {
-    let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = sqlite(cx);
+    let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = sqlite(cx)?;
     if existing_claim.is_some() {
         return None;
     }
@@ -40,12 +40,13 @@ pub(super) fn volume_claim(cx: &BuildContext<'_>) -> Option<PersistentVolumeClai
     })
 }
 
-/// The name of the mounted claim.
-pub(super) fn name(cx: &BuildContext<'_>) -> String {
-    sqlite(cx).existing_claim.unwrap_or_else(|| names::data(cx.name))
+/// The name of the mounted claim, if there is one.
+pub(super) fn name(cx: &BuildContext<'_>) -> Option<String> {
+    sqlite(cx).map(|sqlite| sqlite.existing_claim.unwrap_or_else(|| names::data(cx.name)))
 }
 
-fn sqlite(cx: &BuildContext<'_>) -> Sqlite {
-    let store = cx.inputs.resource.spec.store.as_ref();
-    store.and_then(|store| store.sqlite.clone()).unwrap_or_default()
+/// The settings of the file; `None` if the store is Redis.
+fn sqlite(cx: &BuildContext<'_>) -> Option<Sqlite> {
+    let store = cx.inputs.resource.spec.store.clone().unwrap_or_default();
+    store.redis.is_none().then(|| store.sqlite.unwrap_or_default())
 }

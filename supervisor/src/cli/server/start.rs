@@ -13,6 +13,9 @@ use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
+use super::redis_store;
+use crate::secrets::{Environment, with_secrets};
+
 /// How long another process may use the store: the grace period of a stopping process, and the time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
 /// The time between two attempts to open it.
@@ -31,6 +34,7 @@ pub(in crate::cli) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener>
 pub(super) async fn open_store(
     choice: &StoreChoice,
     file: &Path,
+    env: &Environment,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Arc<dyn Store>> {
     match choice {
@@ -44,6 +48,10 @@ pub(super) async fn open_store(
         StoreChoice::Memory {} => {
             tracing::warn!("conversations are kept in memory and are gone when the process ends");
             Ok(Arc::new(MemoryStore::default()))
+        }
+        StoreChoice::Redis { database, required, secrets_dir, .. } => {
+            let env = with_secrets(env, secrets_dir.as_deref());
+            redis_store::open(&env, database, *required, stop_signal).await
         }
     }
 }

@@ -12,23 +12,55 @@ use tokio_util::sync::CancellationToken;
 
 use crate::run::Runs;
 
-/// How often old conversations are removed.
+/// How often old conversations are removed; more often if they are kept for a shorter time.
 const PRUNE_INTERVAL: Duration = Duration::from_hours(1);
+const SHORTEST_PRUNE_INTERVAL: Duration = Duration::from_mins(1);
 
 /// How often the server looks for questions that nobody has answered.
 const EXPIRY_INTERVAL: Duration = Duration::from_mins(5);
 
-/// Removes ended tasks and untouched conversations that are older than `days`, which is asked before each round; 0 keeps
-/// them.
-pub(super) async fn forget_old(store: Arc<dyn Store>, days: impl Fn() -> u32, shutdown: CancellationToken) {
-    let mut rounds = tokio::time::interval(PRUNE_INTERVAL);
+/// How long ended tasks and untouched conversations are kept; `None` keeps them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Keep {
+    tasks: Option<SignedDuration>,
+    conversations: Option<SignedDuration>,
+}
+
+impl Keep {
+    /// For so many days, or minutes for conversations, whichever is sooner; 0 days means forever.
+    pub(super) fn new(days: u32, ttl_minutes: Option<u32>) -> Self {
+        let days = (days > 0).then(|| SignedDuration::from_hours(24 * i64::from(days)));
+        let ttl = ttl_minutes.map(|minutes| SignedDuration::from_mins(minutes.into()));
+        Self { tasks: days, conversations: days.into_iter().chain(ttl).min() }
+    }
+
+    /// The wait between two rounds.
+    fn interval(self) -> Duration {
+        let shortest = self.conversations.and_then(|time| Duration::try_from(time / 4).ok());
+        shortest.unwrap_or(PRUNE_INTERVAL).clamp(SHORTEST_PRUNE_INTERVAL, PRUNE_INTERVAL)
+    }
+
+    /// What is old; `None` if nothing is.
+    fn retention(self, now: Timestamp) -> Option<Retention> {
+        let before = |time: Option<SignedDuration>| time.and_then(|time| now.checked_sub(time).ok());
+        let retention =
+            Retention { tasks_before: before(self.tasks), conversations_before: before(self.conversations) };
+        Some(retention).filter(|retention| *retention != Retention::default())
+    }
+}
+
+/// Removes what is older than `keep`, which is asked before each round.
+pub(super) async fn forget_old(store: Arc<dyn Store>, keep: impl Fn() -> Keep, shutdown: CancellationToken) {
     let clock = AgeClock::start();
+    let mut wait = Duration::ZERO;
     loop {
         tokio::select! {
             () = shutdown.cancelled() => return,
-            _ = rounds.tick() => {}
+            () = tokio::time::sleep(wait) => {}
         }
-        let Some(retention) = retention(days(), clock.now()) else { continue };
+        let keep = keep();
+        wait = keep.interval();
+        let Some(retention) = keep.retention(clock.now()) else { continue };
         match store.prune(retention).await {
             Ok(pruned) if pruned == Pruned::default() => {}
             Ok(pruned) => tracing::info!(
@@ -61,12 +93,6 @@ impl AgeClock {
     fn at(&self, wall: Timestamp, elapsed: Duration) -> Timestamp {
         self.wall.checked_add(elapsed).map_or(wall, |latest| wall.min(latest))
     }
-}
-
-/// What is old after this many days; `None` if nothing ever is.
-fn retention(days: u32, now: Timestamp) -> Option<Retention> {
-    let before = hours_ago(24 * i64::from(days), now);
-    before.map(|_| Retention { tasks_before: before, conversations_before: before })
 }
 
 /// The time so many hours ago; `None` for 0, which means never, and if there was no such time.
@@ -120,8 +146,26 @@ mod tests {
     #[test]
     fn zero_days_and_days_before_time_began_keep_everything() {
         let now: Timestamp = "2026-03-31T12:00:00Z".parse().unwrap();
-        let before = |days| retention(days, now).map(|retention| retention.tasks_before.unwrap().to_string());
+        let before =
+            |days| Keep::new(days, None).retention(now).map(|it| it.tasks_before.unwrap().to_string());
         assert_eq!(before(7), Some("2026-03-24T12:00:00Z".to_owned()));
         assert_eq!([before(0), before(u32::MAX)], [None, None]);
+    }
+
+    #[test]
+    fn conversations_go_sooner_than_tasks_where_the_store_says_so() {
+        let now: Timestamp = "2026-03-31T12:00:00Z".parse().unwrap();
+        for (days, ttl, tasks, conversations) in [
+            (7, Some(60), Some("2026-03-24T12:00:00Z"), Some("2026-03-31T11:00:00Z")),
+            (1, Some(2880), Some("2026-03-30T12:00:00Z"), Some("2026-03-30T12:00:00Z")),
+            (0, Some(60), None, Some("2026-03-31T11:00:00Z")),
+        ] {
+            let found = Keep::new(days, ttl).retention(now).unwrap();
+            let shown = |time: Option<Timestamp>| time.map(|time| time.to_string());
+            assert_eq!(shown(found.tasks_before).as_deref(), tasks);
+            assert_eq!(shown(found.conversations_before).as_deref(), conversations);
+        }
+        let waits = [Some(1), Some(60), None].map(|ttl| Keep::new(30, ttl).interval().as_secs());
+        assert_eq!(waits, [60, 900, 3600]);
     }
 }

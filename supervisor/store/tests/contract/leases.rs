@@ -1,13 +1,41 @@
-//! The tests run with a clock that stands still until a rule moves it.
+//! The rules move the clock. The one of this process stands still in between; that of a server does not stop.
 
 use std::time::Duration;
 
 use caipe_store::{Commit, Fence, LeaseTerm, Store, StoreError, TaskPhase};
-use tokio::time::advance;
 
+use crate::Place;
 use crate::samples::{logged, recorded, task, term};
 
-const SHORT: Duration = Duration::from_millis(1);
+const SHORT: Duration = Duration::from_secs(2);
+
+/// The clock by which leases end.
+pub(crate) enum Clock {
+    Process,
+    Server(String),
+}
+
+impl Clock {
+    pub(crate) fn of(place: &Place) -> Self {
+        if let Place::Server(server) = place {
+            return Self::Server(server.url());
+        }
+        tokio::time::pause();
+        Self::Process
+    }
+
+    /// A server's clock cannot be moved, so the ends of all its leases move towards it.
+    async fn advance(&self, by: Duration) {
+        const SHIFT: &str = "for _, key in ipairs(redis.call('KEYS', '*:t:*')) do
+            if redis.call('HEXISTS', key, 'until') == 1 then redis.call('HINCRBY', key, 'until', -ARGV[1]) end
+        end";
+        let Self::Server(url) = self else { return tokio::time::advance(by).await };
+        let client = redis::Client::open(url.as_str()).unwrap();
+        let mut connection = client.get_multiplexed_async_connection().await.unwrap();
+        let millis = u64::try_from(by.as_millis()).unwrap();
+        redis::cmd("EVAL").arg(SHIFT).arg(0).arg(millis).query_async::<()>(&mut connection).await.unwrap();
+    }
+}
 
 fn created(id: &str, owner: &str) -> Commit {
     Commit { create: Some(term(owner)), ..recorded(task(id, "one", TaskPhase::Submitted, 0)) }
@@ -30,15 +58,15 @@ async fn holder(store: &dyn Store) -> String {
     }
 }
 
-pub(crate) async fn other_owners_wait_for_the_end_of_the_term(store: &dyn Store) {
+pub(crate) async fn other_owners_wait_for_the_end_of_the_term(store: &dyn Store, clock: &Clock) {
     store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
     let LeaseTerm { ttl, .. } = term("a");
     let first = store.acquire("t", &term("a")).await.unwrap();
     store.commit(under(first.token, logged("t", 1, 1))).await.unwrap();
-    advance(ttl.checked_sub(SHORT).unwrap()).await;
+    clock.advance(ttl.checked_sub(SHORT).unwrap()).await;
     assert_eq!(holder(store).await, "a");
     store.commit(under(first.token, logged("t", 2, 1))).await.expect("a refused owner changes nothing");
-    advance(SHORT).await;
+    clock.advance(SHORT).await;
     let second = store.acquire("t", &term("b")).await.unwrap();
     assert!(second.token > first.token);
     for lost in [
@@ -51,17 +79,17 @@ pub(crate) async fn other_owners_wait_for_the_end_of_the_term(store: &dyn Store)
     assert_eq!(holder(store).await, "b", "the earlier owner releases nothing");
 }
 
-pub(crate) async fn renewal_extends_a_lease(store: &dyn Store) {
+pub(crate) async fn renewal_extends_a_lease(store: &dyn Store, clock: &Clock) {
     store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
     let LeaseTerm { ttl, .. } = term("a");
     let lease = store.acquire("t", &term("a")).await.unwrap();
     for _ in 0..5 {
-        advance(ttl / 2).await;
+        clock.advance(ttl / 2).await;
         store.renew("t", lease.token, ttl).await.unwrap();
     }
     assert_eq!(holder(store).await, "a");
     // Its term ends, but no other owner comes.
-    advance(2 * ttl).await;
+    clock.advance(2 * ttl).await;
     store.renew("t", lease.token, ttl).await.unwrap();
     assert_eq!(holder(store).await, "a");
     for (id, token) in [("t", lease.token + 1), ("none", 0)] {
@@ -69,7 +97,7 @@ pub(crate) async fn renewal_extends_a_lease(store: &dyn Store) {
     }
 }
 
-pub(crate) async fn a_released_lease_is_free(store: &dyn Store) {
+pub(crate) async fn a_released_lease_is_free(store: &dyn Store, _: &Clock) {
     store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
     let first = store.acquire("t", &term("a")).await.unwrap();
     for _ in 0..2 {
@@ -90,7 +118,7 @@ pub(crate) async fn a_released_lease_is_free(store: &dyn Store) {
 }
 
 /// A process that starts again does not wait for its own lease.
-pub(crate) async fn an_owner_takes_its_own_lease_back(store: &dyn Store) {
+pub(crate) async fn an_owner_takes_its_own_lease_back(store: &dyn Store, _: &Clock) {
     store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
     let first = store.acquire("t", &term("a")).await.unwrap();
     let second = store.acquire("t", &term("a")).await.unwrap();
@@ -103,7 +131,7 @@ pub(crate) async fn an_owner_takes_its_own_lease_back(store: &dyn Store) {
     assert_eq!(holder(store).await, "a");
 }
 
-pub(crate) async fn a_new_task_has_an_owner(store: &dyn Store) {
+pub(crate) async fn a_new_task_has_an_owner(store: &dyn Store, clock: &Clock) {
     store.commit(created("t", "a")).await.unwrap();
     assert_eq!(holder(store).await, "a");
     store.renew("t", 0, term("a").ttl).await.unwrap();
@@ -114,7 +142,7 @@ pub(crate) async fn a_new_task_has_an_owner(store: &dyn Store) {
     }
     assert_eq!(holder(store).await, "a");
     store.commit(logged("t", 1, 1)).await.unwrap();
-    advance(term("a").ttl).await;
+    clock.advance(term("a").ttl).await;
     assert_eq!(store.acquire("t", &term("b")).await.unwrap().token, 1);
     store.commit(logged("t", 2, 1)).await.unwrap_err();
 }

@@ -15,11 +15,19 @@ mod tasks;
 
 use std::sync::Arc;
 
+use caipe_fixtures::redis::RedisServer;
 use caipe_store::Store;
 use tempfile::TempDir;
 
-/// An empty store, and its directory, which is removed when it is dropped.
-struct Fresh(Arc<dyn Store>, #[expect(dead_code, reason = "removed when dropped")] Option<TempDir>);
+/// Where the data of a store is, which is removed with it.
+enum Place {
+    Memory,
+    Directory(#[expect(dead_code, reason = "removed when dropped")] TempDir),
+    Server(RedisServer),
+}
+
+/// An empty store and its place.
+struct Fresh(Arc<dyn Store>, Place);
 
 /// One test for each rule. The argument makes a [`Fresh`].
 macro_rules! store_contract {
@@ -46,7 +54,7 @@ macro_rules! store_contract {
             a_reader_that_stops_waiting_leaves_nothing,
             followers_miss_nothing_and_repeat_nothing,
         }
-        store_contract! { $fresh, paused leases:
+        store_contract! { $fresh, timed leases:
             renewal_extends_a_lease,
             a_new_task_has_an_owner,
             a_released_lease_is_free,
@@ -97,12 +105,13 @@ macro_rules! store_contract {
         )*
     };
     // With a clock that the rule moves.
-    ($fresh:expr, paused $module:ident: $($rule:ident,)*) => {
+    ($fresh:expr, timed $module:ident: $($rule:ident,)*) => {
         $(
-            #[tokio::test(start_paused = true)]
+            #[tokio::test]
             async fn $rule() {
                 let fresh = $fresh;
-                crate::$module::$rule(&*fresh.0).await;
+                let clock = crate::$module::Clock::of(&fresh.1);
+                crate::$module::$rule(&*fresh.0, &clock).await;
             }
         )*
     };
@@ -122,9 +131,9 @@ mod memory {
 
     use caipe_store::MemoryStore;
 
-    use crate::Fresh;
+    use crate::{Fresh, Place};
 
-    store_contract!(Fresh(Arc::new(MemoryStore::new()), None));
+    store_contract!(Fresh(Arc::new(MemoryStore::new()), Place::Memory));
 }
 
 mod sqlite {
@@ -132,12 +141,30 @@ mod sqlite {
 
     use caipe_store::SqliteStore;
 
-    use crate::Fresh;
+    use crate::{Fresh, Place};
 
     fn fresh() -> Fresh {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&directory.path().join("caipe.db")).unwrap();
-        Fresh(Arc::new(store), Some(directory))
+        Fresh(Arc::new(store), Place::Directory(directory))
+    }
+
+    store_contract!(fresh());
+}
+
+mod redis_store {
+    use std::sync::Arc;
+
+    use caipe_fixtures::redis::RedisServer;
+    use caipe_store::{RedisOptions, RedisStore};
+
+    use crate::{Fresh, Place};
+
+    fn fresh() -> Fresh {
+        let server = RedisServer::start(&[]).unwrap();
+        let options =
+            RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
+        Fresh(Arc::new(RedisStore::open(&options).unwrap()), Place::Server(server))
     }
 
     store_contract!(fresh());

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use caipe_crds::{catalogue, names};
+use k8s_openapi::api::core::v1::Container;
 use serde_json::json;
 
 use super::*;
@@ -369,6 +370,20 @@ fn the_claim_belongs_to_the_resource_only_if_it_is_deleted_with_it() {
         assert_eq!(claim.metadata.labels.unwrap()[labels::INSTANCE], "platform");
         assert_eq!(claim.spec.unwrap().resources.unwrap().requests.unwrap()["storage"].0, size, "{spec}");
     }
+}
+
+#[test]
+fn redis_needs_no_claim_and_its_secret_is_the_supervisors_alone() {
+    let objects = made(
+        "store: { redis: { secretRef: { name: shared } } }\ndistributedAgents: [jira]\nagents: [{ name: jira }]",
+    );
+    assert_eq!(objects.data, None);
+    let pod = objects.deployment.spec.template.spec.unwrap();
+    assert!(pod.volumes.iter().flatten().all(|volume| volume.persistent_volume_claim.is_none()));
+    let mounted = |container: &Container| serde_json::to_string(container).unwrap().contains("secrets/store");
+    assert!(mounted(&pod.containers[0]));
+    let agent = objects.agents[0].deployment.spec.template.spec.clone().unwrap();
+    assert!(!mounted(&agent.containers[0]));
 }
 
 #[test]

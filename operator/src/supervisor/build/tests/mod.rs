@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 11] = [
+pub(super) const SCENES: [(&str, &str); 12] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -134,6 +134,7 @@ agents:
   identity: { inline: { description: Does it., systemPrompt: Do it. } }
   mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
     ),
+    ("redis", "store: { redis: { secretRef: { name: redis }, required: true } }\nagents: []"),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
 

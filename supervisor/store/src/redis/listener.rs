@@ -1,0 +1,78 @@
+//! Tells the readers of this process what other processes change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use redis::aio::PubSubSink;
+use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
+
+use super::Watchers;
+use super::connection::Connection;
+
+/// The wait before a lost subscription is made again: at first, and at most.
+const FIRST_WAIT: Duration = Duration::from_millis(100);
+const LONGEST_WAIT: Duration = Duration::from_secs(3);
+
+/// How often the subscription is tested, and how long a step of it may take.
+const PING_INTERVAL: Duration = Duration::from_secs(5);
+const DEADLINE: Duration = Duration::from_secs(5);
+
+/// Subscribes, and again after each loss. Then every reader reads once, because messages may have been missed.
+pub(super) async fn run(connection: Connection, watchers: Arc<Watchers>, sender: Arc<str>) {
+    let mut wait = FIRST_WAIT;
+    loop {
+        match listen(&connection, &watchers, &sender, &mut wait).await {
+            Ok(()) => tracing::debug!("the subscription to changes in Redis ended"),
+            Err(reason) => {
+                tracing::debug!(reason, "failed to subscribe to changes in Redis");
+            }
+        }
+        sleep(wait).await;
+        wait = (wait * 2).min(LONGEST_WAIT);
+    }
+}
+
+/// Passes messages on until the connection is lost.
+async fn listen(
+    connection: &Connection,
+    watchers: &Watchers,
+    own: &str,
+    wait: &mut Duration,
+) -> Result<(), String> {
+    let subscribe = async {
+        let mut subscription = connection.client().get_async_pubsub().await?;
+        subscription.subscribe(&[connection.key("events"), connection.key("controls")]).await?;
+        redis::RedisResult::Ok(subscription)
+    };
+    let subscription = timeout(DEADLINE, subscribe).await.map_err(|error| error.to_string())?;
+    let (mut sink, mut messages) = subscription.map_err(|error| error.to_string())?.split();
+    *wait = FIRST_WAIT;
+    watchers.events.notify_all();
+    watchers.controls.notify_all();
+    let controls = connection.key("controls");
+    let mut pings = interval(PING_INTERVAL);
+    pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            message = messages.next() => {
+                let Some(message) = message else { return Ok(()) };
+                let payload: String = message.get_payload().map_err(|error| error.to_string())?;
+                match payload.split_once(' ') {
+                    Some((sender, task)) if sender != own => {
+                        let is_control = message.get_channel_name() == controls;
+                        if is_control { &watchers.controls } else { &watchers.events }.notify(task);
+                    }
+                    _ => {}
+                }
+            }
+            _ = pings.tick() => ping(&mut sink).await?,
+        }
+    }
+}
+
+/// Finds a connection that is lost without a sign.
+async fn ping(sink: &mut PubSubSink) -> Result<(), String> {
+    let answer = timeout(DEADLINE, sink.ping::<redis::Value>()).await.map_err(|error| error.to_string())?;
+    answer.map(drop).map_err(|error| error.to_string())
+}
