@@ -8,12 +8,13 @@ use serde::Deserialize;
 
 use crate::names::normal;
 use crate::placement::SupportedPlacements;
+use crate::rendered::RefusedCalls;
 use crate::resource::agent::Agent;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
 
 /// Name and text of each data file, in the order in which agents are listed: upstream's `SINGLE_NODE_AGENTS`, then
 /// the others.
-const FILES: [(&str, &str); 18] = [
+const FILES: [(&str, &str); 19] = [
     ("github", include_str!("../catalogue/github.yaml")),
     ("gitlab", include_str!("../catalogue/gitlab.yaml")),
     ("aigateway", include_str!("../catalogue/aigateway.yaml")),
@@ -28,6 +29,7 @@ const FILES: [(&str, &str); 18] = [
     ("komodor", include_str!("../catalogue/komodor.yaml")),
     ("confluence", include_str!("../catalogue/confluence.yaml")),
     ("weather", include_str!("../catalogue/weather.yaml")),
+    ("kubernetes", include_str!("../catalogue/kubernetes.yaml")),
     ("netutils", include_str!("../catalogue/netutils.yaml")),
     ("victorops", include_str!("../catalogue/victorops.yaml")),
     ("petstore", include_str!("../catalogue/petstore.yaml")),
@@ -105,6 +107,9 @@ pub struct Server {
     /// Tools that destroy, although their names do not say so.
     #[serde(default)]
     pub destructive: Vec<String>,
+    /// Calls that are never made, by an argument.
+    #[serde(default)]
+    pub refuse: Vec<RefusedCalls>,
     /// A read that shows whether the credentials are accepted.
     pub check: Option<Check>,
     /// What the model should know of the server; appended to the system prompt.
@@ -141,6 +146,10 @@ pub struct Command {
     /// Added if the agent is read-only.
     #[serde(default)]
     pub read_only: Settings,
+    /// Whether it uses the API of the cluster that it runs in. Its pod, and no other one, then has the token of an account of its
+    /// own, to which the operator grants no rights.
+    #[serde(default)]
+    pub uses_cluster_api: bool,
     /// The memory that it requests in a cluster.
     pub memory: String,
     /// The deadline from its start to its list of tools, in seconds, if it needs more than `limits.mcpStartTimeoutSeconds`.

@@ -352,6 +352,9 @@ pub struct McpServer {
     /// Tools that destroy, although their names do not say so (`*` matches anything).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub destructive: Vec<String>,
+    /// Calls that are never made, by an argument.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub refuse: Vec<RefusedCalls>,
     /// Deadline to answer `tools/list` after its start, in milliseconds, if it is longer than that of the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_timeout_ms: Option<u64>,
@@ -360,9 +363,28 @@ pub struct McpServer {
 impl McpServer {
     /// A server without lists of its tools.
     pub fn new(name: &str, transport: McpTransport) -> Self {
-        let (deny, reads, destructive) = (Vec::new(), Vec::new(), Vec::new());
-        Self { name: name.to_owned(), transport, deny, reads, destructive, start_timeout_ms: None }
+        Self {
+            name: name.to_owned(),
+            transport,
+            deny: Vec::new(),
+            reads: Vec::new(),
+            destructive: Vec::new(),
+            refuse: Vec::new(),
+            start_timeout_ms: None,
+        }
     }
+}
+
+/// Calls of a tool server that are never made, in no mode and with no approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RefusedCalls {
+    /// The tools (`*` matches anything).
+    pub tools: String,
+    /// The argument that decides.
+    pub argument: String,
+    /// Its refused values (`*` matches anything), in any case.
+    pub values: Vec<String>,
 }
 
 /// How an MCP server is reached.

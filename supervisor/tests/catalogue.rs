@@ -32,7 +32,7 @@ const MAX_TOKENS: usize = 6000;
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// For each agent: a tool that reads with its arguments, the path that the API is asked for, and tools that destroy.
-const CALLS: [(&str, &str, &str, &str, &[&str]); 10] = [
+const CALLS: [(&str, &str, &str, &str, &[&str]); 11] = [
     // The program ignores the port of the URL, so that the request does not reach the stand-in.
     ("github", "get_me", "{}", "", &["merge_pull_request", "actions_run_trigger"]),
     ("gitlab", "get_project", r#"{"project_id": "1"}"#, "/api/v4/projects/1", &[]),
@@ -50,13 +50,20 @@ const CALLS: [(&str, &str, &str, &str, &[&str]); 10] = [
     ("aws", "get_active_alarms", "{}", "/", &[]),
     ("pagerduty", "get_user_data", "{}", "/users/me", &["manage_incidents"]),
     ("komodor", "get_clusters", "{}", "/api/v2/user/clusters", &[]),
+    (
+        "kubernetes",
+        "namespaces_list",
+        "{}",
+        "/api",
+        &["pods_delete", "pods_exec", "resources_create_or_update", "resources_delete", "resources_scale"],
+    ),
 ];
 
 /// The public hosts that a server asks because the user can name no other one.
 const PUBLIC: [&str; 2] = ["webexapis.com:443", "geocoding-api.open-meteo.com:443"];
 
 /// The agents whose check reaches the stand-in for their API.
-const CHECKED: [&str; 4] = ["gitlab", "aigateway", "argocd", "jira"];
+const CHECKED: [&str; 5] = ["gitlab", "aigateway", "argocd", "jira", "kubernetes"];
 
 /// The requests that a stand-in got: method, target, and whether they had a credential.
 type Requests = Arc<Mutex<Vec<(String, String, bool)>>>;
@@ -109,11 +116,27 @@ fn variables(entry: &Entry, tools: &Path, api: &str, proxy: &str) -> BTreeMap<St
             ["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"].map(|name| (name.to_owned(), "fake".to_owned())),
         );
     }
+    if entry.name == "kubernetes" {
+        env.insert("KUBECONFIG".to_owned(), kubeconfig(api));
+    }
     let proxies = ["HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
     env.extend(proxies.map(|name| (name.to_owned(), proxy.to_owned())));
     env.extend(["NO_PROXY", "no_proxy"].map(|name| (name.to_owned(), "127.0.0.1".to_owned())));
     env.insert("CAIPE_TOOLS_DIR".to_owned(), tools.to_str().unwrap().to_owned());
     env
+}
+
+/// A kubeconfig for the stand-in, with a token.
+fn kubeconfig(api: &str) -> String {
+    let named = |kind: &str, content: Value| json!([{"name": "stand-in", kind: content}]);
+    let config = json!({"apiVersion": "v1", "kind": "Config", "current-context": "stand-in",
+        "clusters": named("cluster", json!({"server": api})),
+        "users": named("user", json!({"token": "fake-credential"})),
+        "contexts": named("context", json!({"cluster": "stand-in", "user": "stand-in"}))});
+    let file = tempfile::Builder::new().suffix(".yaml").tempfile().unwrap();
+    std::fs::write(file.path(), config.to_string()).unwrap();
+    let (_, path) = file.keep().unwrap();
+    path.to_str().unwrap().to_owned()
 }
 
 /// The running servers of an agent, with the time of their start.
@@ -174,9 +197,15 @@ async fn each_server_starts_with_the_tools_of_the_catalogue_and_calls_only_the_n
             let arguments: serde_json::Map<_, _> = serde_json::from_str(arguments).unwrap();
             drop(toolbox.call(tool, arguments, CancellationToken::new()).await);
             let seen = requests.lock().unwrap().clone();
-            let asked =
-                |(_, target, credential): &(String, String, bool)| target.starts_with(path) && *credential;
+            // A client of Kubernetes sends its token over TLS only.
+            let over_tls = entry.name == "kubernetes";
+            let asked = |(_, target, credential): &(String, String, bool)| {
+                target.starts_with(path) && (*credential || over_tls)
+            };
             assert!(path.is_empty() || seen.iter().any(asked), "{}: {tool}: {seen:?}", entry.name);
+            if entry.name == "kubernetes" {
+                check_secrets(&toolbox).await;
+            }
             let class = |tool: &str| view.classified().find(|it| it.model_name == tool).map(|it| it.class);
             assert_eq!(class(tool), Some(ToolClass::Read), "{}: {tool}", entry.name);
             for tool in *destructive {
@@ -194,6 +223,19 @@ async fn each_server_starts_with_the_tools_of_the_catalogue_and_calls_only_the_n
     }
     assert_eq!(faults, Vec::<String>::new());
     write_table(&rows);
+}
+
+/// No call of the agent names a Secret.
+async fn check_secrets(toolbox: &Toolbox) {
+    for (tool, arguments) in [
+        ("resources_list", json!({"apiVersion": "v1", "kind": "Secret"})),
+        ("resources_get", json!({"apiVersion": "v1", "kind": "secrets", "name": "a"})),
+        ("resources_delete", json!({"apiVersion": "v1", "kind": "Secret", "name": "a"})),
+    ] {
+        let answer =
+            toolbox.call(tool, arguments.as_object().unwrap().clone(), CancellationToken::new()).await;
+        assert!(answer.is_error && answer.content.contains("never permitted"), "{tool}: {}", answer.content);
+    }
 }
 
 /// Compares the offered tools with the list of the catalogue.
@@ -278,7 +320,7 @@ async fn the_doctor_tells_refused_credentials_from_accepted_ones() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_agent_is_offered_what_reads() {
     let Some(tools) = installed() else { return };
-    for name in ["argocd", "gitlab"] {
+    for name in ["argocd", "gitlab", "kubernetes"] {
         let entry = catalogue::find(name).unwrap();
         let ((api, _), (proxy, _)) = (stand_in().await, stand_in().await);
         let (toolbox, _) = start(entry, &variables(entry, &tools, &api, &proxy), AgentMode::ReadOnly).await;

@@ -157,6 +157,7 @@ fn listed(server: &Server, transport: McpTransport) -> McpServer {
         deny: server.deny.clone(),
         reads: server.reads.clone(),
         destructive: server.destructive.clone(),
+        refuse: server.refuse.clone(),
         ..McpServer::new(&server.name, transport)
     }
 }

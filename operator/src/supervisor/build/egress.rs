@@ -19,6 +19,8 @@ use super::meta::selector;
 pub(super) const NAMESPACE_LABEL: &str = "kubernetes.io/metadata.name";
 const HTTPS: u16 = 443;
 const DNS: u16 = 53;
+/// The port of API servers behind the Service `kubernetes`, besides 443. A policy matches it and not that of the Service.
+const API_SERVER: u16 = 6443;
 /// All addresses, except those of the node and its cloud.
 const EVERYWHERE: [(&str, &[&str]); 2] =
     [("0.0.0.0/0", &["169.254.0.0/16"]), ("::/0", &["fe80::/10", "fd00:ec2::254/128"])];
@@ -45,6 +47,11 @@ impl Egress {
             namespaces: BTreeSet::new(),
             networks: BTreeMap::new(),
         }
+    }
+
+    /// Adds the API server of the cluster, whose addresses the operator does not know.
+    pub(super) fn cluster_api(&mut self) {
+        self.anywhere.insert((API_SERVER, API_SERVER));
     }
 
     /// Adds the host of a URL. A host that is a variable allows its port anywhere.

@@ -101,6 +101,9 @@ pub(super) fn of_tool_server(
     let rules = if from.is_empty() { Vec::new() } else { vec![ingress(from, tool.port)] };
     let mut egress = Egress::new(cx.namespace);
     declared(member, &mut egress);
+    if tool.uses_cluster_api {
+        egress.cluster_api();
+    }
     let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
     policy(cx, name, component, rules, egress.rules())
 }

@@ -1,5 +1,5 @@
-//! The `ServiceAccount` of each component, so that a cloud role can be bound to one of them. No token is mounted, because
-//! the pods do not use the API server.
+//! The `ServiceAccount` of each component, so that a cloud role can be bound to one of them. No account mounts a
+//! token by itself; the pod of a tool server that uses the API of the cluster asks for it.
 
 use caipe_crds::resource::common;
 use k8s_openapi::api::core::v1::ServiceAccount;

@@ -40,6 +40,8 @@ pub(super) struct Tool {
     pub(super) replicas: Option<i32>,
     pub(super) service_account: Option<ServiceAccount>,
     pub(super) pod_template: Option<PodTemplate>,
+    /// Whether it uses the API of the cluster, with the token of its account.
+    pub(super) uses_cluster_api: bool,
     /// Whether our bridge runs it.
     pub(super) bridged: bool,
 }
@@ -123,6 +125,7 @@ fn built_in(cx: &BuildContext<'_>, member: &Member<'_>, server: &str, stdio: &ca
         env: variables,
         resources: Some(Resources { requests: [memory].into(), ..Resources::default() }),
         by_itself: true,
+        uses_cluster_api: stdio.uses_cluster_api,
         bridged: true,
         ..tool(member, server, &cx.inputs.defaults.tools_image, names::TOOLS_PORT)
     }
@@ -152,6 +155,7 @@ fn tool(member: &Member<'_>, server: &str, image: &str, port: u16) -> Tool {
         replicas: None,
         service_account: None,
         pod_template: None,
+        uses_cluster_api: false,
         bridged: false,
     }
 }

@@ -25,6 +25,8 @@ pub(super) fn tool_server(
     let bridge = tool.bridge(cx)?;
     let volumes = [vec![pod::empty("tmp")], bridge.volumes].concat();
     let mut pod = pod::pod(cx, account, vec![container], volumes);
+    // The account has no token by itself, so that no other pod gets one by naming it.
+    pod.automount_service_account_token = Some(tool.uses_cluster_api);
     pod.init_containers = (!bridge.init_containers.is_empty()).then_some(bridge.init_containers);
     probes::set_termination_period(&mut pod, probes::SHORTEST_GRACE);
     let path = || format!("spec.agents[{}].mcp[{}].container.podTemplate", tool.agent, tool.server);

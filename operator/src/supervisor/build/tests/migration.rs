@@ -11,6 +11,9 @@ const OWN: &str = "agents:
   - { name: shared, container: { image: i, port: 8000, placement: Service } }
 - { name: weather }";
 
+/// The objects of the Kubernetes agent's tool server.
+const KUBERNETES_TOOLS: &str = "platform-kubernetes-kubernetes-041924";
+
 /// The resource with this list of distributed agents.
 fn distributed(names: &[&str]) -> CaipeSupervisor {
     let mut resource = resource(OWN);
@@ -49,6 +52,33 @@ fn a_tool_server_lets_in_whoever_has_the_agent() {
     let mut both = decided(&here);
     both.draining.insert("own".to_owned(), "2026-01-01T00:00:00Z".to_owned());
     assert_eq!(from(&build(&here, &both).unwrap()), ["supervisor", "agent"]);
+}
+
+/// The Kubernetes agent beside another one, in either placement, and one with a tool server that the resource declares.
+#[test]
+fn only_the_tool_server_of_the_kubernetes_agent_has_a_token_and_reaches_the_api_server() {
+    for placement in ["InProcess", "Remote"] {
+        let spec = format!(
+            "agents:\n- {{ name: kubernetes, placement: {placement} }}\n- {{ name: weather }}\n- name: own\n  identity: {{ inline: {{ description: d, systemPrompt: s }} }}\n  mcp: [{{ name: kubernetes, container: {{ image: i, port: 8000, placement: Service }} }}]"
+        );
+        let all = manifests(&made(&spec));
+        let of = |kind: &str| -> Vec<&Value> { all.iter().filter(|it| it["kind"] == kind).collect() };
+        let names = |found: Vec<&Value>| -> Vec<String> {
+            found.iter().map(|it| it["metadata"]["name"].as_str().unwrap().to_owned()).collect()
+        };
+        let mut pods = of("Deployment");
+        pods.retain(|it| it["spec"]["template"]["spec"]["automountServiceAccountToken"] != false);
+        assert_eq!(pods[0]["spec"]["template"]["spec"]["serviceAccountName"], KUBERNETES_TOOLS);
+        assert_eq!(names(pods), [KUBERNETES_TOOLS], "{placement}");
+        let mut policies = of("NetworkPolicy");
+        policies.retain(|it| it["spec"]["egress"].to_string().contains("6443"));
+        assert_eq!(names(policies), [KUBERNETES_TOOLS], "{placement}");
+        // A pod that names the account itself gets no token.
+        let mut accounts = of("ServiceAccount");
+        assert!(accounts.iter().all(|it| it["automountServiceAccountToken"] == false), "{placement}");
+        accounts.retain(|it| it["metadata"]["name"] == KUBERNETES_TOOLS);
+        assert_eq!(accounts.len(), 1, "{placement}");
+    }
 }
 
 #[test]
