@@ -33,8 +33,8 @@ fn the_generated_file_is_up_to_date() {
 #[test]
 fn the_file_is_small_enough_for_client_side_apply_and_says_the_same() {
     let yaml = yaml().unwrap();
-    // kubectl keeps a copy in an annotation; all of them together may have 256 KiB.
-    assert!(yaml.len() < 128 * 1024, "{} bytes", yaml.len());
+    // kubectl keeps a copy in an annotation; all of them together may have 256 KiB. A third of that is left for others.
+    assert!(yaml.len() < 160 * 1024, "{} bytes", yaml.len());
     let back: Value = serde_saphyr::from_str(&yaml).unwrap();
     assert_eq!(back, as_json());
 }
