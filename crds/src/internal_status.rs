@@ -3,8 +3,6 @@
 //! The operator and the pods may have different versions: readers ignore unknown fields, and a new field is left out while
 //! it has its default. `crds/golden` has the fields of each version, and a test compares them with these types.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -30,10 +28,7 @@ pub struct Report {
     /// The restrictions under which the supervisor works, each as a sentence; the operator shows them as `Degraded`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
-    /// How often budgets and guards restricted runs since the process started, by limit.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub limits_reached: BTreeMap<String, u64>,
-    /// The same by agent, with the time of the first restriction.
+    /// How often budgets and guards restricted runs since the process started, the most frequent ones first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<LimitReport>,
     /// Every agent of the spec, in its order.

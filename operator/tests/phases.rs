@@ -123,7 +123,6 @@ fn report() -> Report {
         running_epoch: 2,
         waiting: Vec::new(),
         warnings: Vec::new(),
-        limits_reached: std::collections::BTreeMap::new(),
         limits: Vec::new(),
         hash: "5f2c8e0d9a41b7c3".to_owned(),
         refused: None,

@@ -22,8 +22,6 @@ pub(super) fn bounded(mut report: Report) -> Report {
     report.waiting.truncate(REASONS);
     report.warnings.truncate(REASONS);
     report.limits.truncate(LIMITS);
-    // The operator shows those by agent.
-    report.limits_reached.clear();
     report.hash = cut(&report.hash, NAME);
     shorten(&mut report.refused, TEXT);
     for reason in &mut report.waiting {

@@ -34,7 +34,6 @@ fn result() -> ProbeResult {
         running_epoch: 3,
         waiting: Vec::new(),
         warnings: Vec::new(),
-        limits_reached: std::collections::BTreeMap::new(),
         limits: vec![limited("tokens", 6)],
         hash: "abc".into(),
         refused: None,

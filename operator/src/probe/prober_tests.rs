@@ -63,7 +63,6 @@ impl PodClient for Arc<Pods> {
             running_epoch: 1,
             waiting: Vec::new(),
             warnings: Vec::new(),
-            limits_reached: std::collections::BTreeMap::new(),
             limits: Vec::new(),
             hash: String::new(),
             refused: None,

@@ -15,7 +15,6 @@ fn idle(epoch: u64) -> ProbeResult {
         running_epoch: epoch,
         waiting: Vec::new(),
         warnings: Vec::new(),
-        limits_reached: std::collections::BTreeMap::new(),
         limits: Vec::new(),
         hash: String::new(),
         refused: None,

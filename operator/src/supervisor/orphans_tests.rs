@@ -31,7 +31,6 @@ fn report(running_epoch: u64, draining: &[(&str, u64)]) -> Report {
         running_epoch,
         waiting: Vec::new(),
         warnings: Vec::new(),
-        limits_reached: std::collections::BTreeMap::new(),
         limits: Vec::new(),
         hash: String::new(),
         refused: None,

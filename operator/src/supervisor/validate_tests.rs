@@ -38,7 +38,9 @@ fn what_only_a_pod_shows_is_a_fault_with_its_path() {
         (monitored(9091), &[]),
         (
             monitored(9090),
-            &["spec.agents[a].mcp[t]: port 9090 of the pod serves the metrics, because networkPolicy.metricsFrom is set: give the sidecar another port, or set placement to Service"],
+            &[
+                "spec.agents[a].mcp[t]: port 9090 of the pod serves the metrics, because networkPolicy.metricsFrom is set: give the sidecar another port, or set placement to Service",
+            ],
         ),
         (
             two.clone(),

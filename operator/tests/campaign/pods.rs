@@ -107,7 +107,6 @@ impl Pods {
             running_epoch: spec.epoch,
             waiting: Vec::new(),
             warnings: Vec::new(),
-            limits_reached: std::collections::BTreeMap::new(),
             limits: Vec::new(),
             hash: spec.hash.clone(),
             refused: None,

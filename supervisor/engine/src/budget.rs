@@ -159,22 +159,6 @@ pub enum LimitKind {
 }
 
 impl LimitKind {
-    pub const ALL: [Self; 13] = [
-        Self::ToolCalls,
-        Self::ToolTokens,
-        Self::ToolCost,
-        Self::ToolTime,
-        Self::Calls,
-        Self::Tokens,
-        Self::Cost,
-        Self::Time,
-        Self::RepeatedCalls,
-        Self::RepeatedErrors,
-        Self::PingPong,
-        Self::EmptyTurns,
-        Self::PlanRounds,
-    ];
-
     /// A bounded name for logs and metric labels.
     pub const fn category(self) -> &'static str {
         match self {

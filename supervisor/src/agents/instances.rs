@@ -283,7 +283,6 @@ impl AgentInstances {
             refused,
             waiting,
             warnings: Vec::new(),
-            limits_reached: std::collections::BTreeMap::new(),
             limits: Vec::new(),
             agents: spec.agents.iter().filter_map(|agent| of(&agent.name)).collect(),
             draining: self.draining.iter().map(AgentInstance::report_draining).collect(),

@@ -83,7 +83,6 @@ pub(super) async fn workflows(State(about): State<About>) -> Json<Value> {
 pub(super) async fn internal(State(about): State<About>) -> Json<Report> {
     let mut report = about.registry.report();
     report.warnings = warnings(&about).await;
-    report.limits_reached = metrics().limits_reached();
     report.limits = metrics().limits_by_agent();
     if about.alone {
         let questions = counted(about.runs.pending_interactions(), 1).await;

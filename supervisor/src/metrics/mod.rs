@@ -5,7 +5,6 @@
 mod counted_model;
 mod limit_counts;
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::LazyLock;
 
@@ -152,17 +151,6 @@ impl Metrics {
     /// How often each limit was reached, by agent.
     pub(crate) fn limits_by_agent(&self) -> Vec<LimitReport> {
         self.limit_counts.report()
-    }
-
-    /// How often each limit was reached, by its category.
-    pub(crate) fn limits_reached(&self) -> BTreeMap<String, u64> {
-        let count = |limit: LimitKind| {
-            (
-                limit.category().to_owned(),
-                self.limits_reached.get_or_create(&[("limit", limit.category())]).get(),
-            )
-        };
-        LimitKind::ALL.into_iter().map(count).filter(|(_, count)| *count > 0).collect()
     }
 
     /// Measures a commit.

@@ -162,9 +162,7 @@ impl LogWriter {
     pub(super) fn save_due(&self) -> Option<Instant> {
         let is_saving = self.saving.as_ref().is_some_and(|saving| !saving.is_finished());
         let past = |at: Timestamp| at.as_microsecond().rem_euclid(SAVE_GRID).unsigned_abs();
-        let due = |(since, at): (Instant, Timestamp)| {
-            since + SAVE_INTERVAL - Duration::from_micros(past(at))
-        };
+        let due = |(since, at): (Instant, Timestamp)| since + SAVE_INTERVAL - Duration::from_micros(past(at));
         self.unsaved_since.filter(|_| !is_saving).map(due)
     }
 

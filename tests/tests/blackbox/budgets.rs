@@ -20,7 +20,9 @@ fn restless() -> Result<Scenario> {
 /// The counts of limits in the status.
 async fn reached(supervisor: &Supervisor) -> Result<Value> {
     let (_, status) = supervisor.get("/internal/status").await?;
-    Ok(serde_json::from_str::<Value>(&status)?["limitsReached"].clone())
+    let status: Value = serde_json::from_str(&status)?;
+    let limits = status["limits"].as_array().into_iter().flatten();
+    Ok(limits.filter_map(|it| Some((it["limit"].as_str()?.to_owned(), it["count"].clone()))).collect())
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -73,7 +73,7 @@ pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -
     }
     rules.extend(egress.rules());
     let component = Component::Agent(&member.rendered.name);
-    // Somebody else's image has no metrics there.
+    // An image of another project has no metrics on that port.
     let ingress = match member.program {
         Program::Ours => callable(cx, from),
         Program::Image(_) | Program::Foreign => vec![ingress(from, PORT)],

@@ -32,7 +32,6 @@ fn report(epoch: u64, a: AgentPhase, b: AgentPhase) -> Report {
         running_epoch: epoch,
         waiting: Vec::new(),
         warnings: Vec::new(),
-        limits_reached: std::collections::BTreeMap::new(),
         limits: Vec::new(),
         hash: format!("hash-{epoch}"),
         refused: None,
