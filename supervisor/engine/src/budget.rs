@@ -26,6 +26,17 @@ pub struct ToolTraits {
     /// Whether a call whose result was lost is repeated: the tool only reads, or is idempotent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_repeatable: bool,
+    /// Calls that are never made, whatever a person approves.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub refuse: Vec<RefusedValues>,
+}
+
+/// Values of an argument with which a tool is never called.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RefusedValues {
+    pub argument: String,
+    /// The values, in any case; `*` matches anything. A value that is no text is refused too, because it cannot be judged.
+    pub values: Vec<String>,
 }
 
 /// What one run of an agent may use; without a number, as much as it needs. The work of agents in the same process counts

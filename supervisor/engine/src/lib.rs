@@ -23,7 +23,7 @@ mod workflow;
 
 pub use abilities::{Abilities, AnswerMode, GuardLimits, Limits};
 pub use approved::{ApprovedCall, DeclaredCall};
-pub use budget::{Budget, LimitKind, Price, Spent, ToolTraits};
+pub use budget::{Budget, LimitKind, Price, RefusedValues, Spent, ToolTraits};
 pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};

@@ -2,9 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use caipe_crds::rendered::Rag;
-use caipe_crds::rendered::ToolBudget as Declared;
-use caipe_engine::{ToolBudget, ToolTraits, name_matches};
+use caipe_crds::rendered::{McpServer, Rag, RefusedCalls, ToolBudget as Declared};
+use caipe_engine::{RefusedValues, ToolBudget, ToolTraits, name_matches};
 
 use crate::mcp::ToolsView;
 
@@ -57,6 +56,16 @@ impl ToolRule {
         budgets.iter().map(rule).collect()
     }
 
+    /// The rules for the calls that the agent never makes.
+    pub fn of_servers(servers: &[McpServer]) -> impl Iterator<Item = Self> {
+        let rule = |server: &str, refused: &RefusedCalls| {
+            let values = RefusedValues { argument: refused.argument.clone(), values: refused.values.clone() };
+            let traits = ToolTraits { refuse: vec![values], ..ToolTraits::default() };
+            Self { tools: vec![format!("{server}/{}", refused.tools)], budget: None, traits }
+        };
+        servers.iter().flat_map(move |server| server.refuse.iter().map(move |it| rule(&server.name, it)))
+    }
+
     fn covers(&self, names: &[String]) -> bool {
         self.tools.iter().any(|pattern| names.iter().any(|name| name_matches(pattern, name)))
     }
@@ -84,6 +93,7 @@ pub(super) fn apply(
             known.results = known.results.or(rule.traits.results);
             known.is_knowledge |= rule.traits.is_knowledge;
             known.is_repeatable |= rule.traits.is_repeatable;
+            known.refuse.extend_from_slice(&rule.traits.refuse);
         }
         if known != ToolTraits::default() {
             traits.insert(tool.model_name.to_owned(), known);
@@ -94,6 +104,8 @@ pub(super) fn apply(
 
 #[cfg(test)]
 mod tests {
+    use caipe_crds::rendered::McpTransport;
+
     use super::*;
 
     #[test]
@@ -118,6 +130,26 @@ mod tests {
         assert_eq!((traits["search"].results, traits["search"].output_chars), (Some(3), Some(10_000)));
         assert!(traits["fetch_url"].is_knowledge && traits["fetch_url"].budget.is_none());
         assert!(!traits.contains_key("graph_query"));
+    }
+
+    #[test]
+    fn the_calls_that_a_server_lists_are_refused_for_its_tools_only() {
+        let mut kubernetes =
+            McpServer::new("kubernetes", McpTransport::Http { url: String::new(), headers: BTreeMap::new() });
+        let values = vec!["Secret".to_owned()];
+        kubernetes.refuse = vec![RefusedCalls {
+            tools: "resources_*".to_owned(),
+            argument: "kind".to_owned(),
+            values: values.clone(),
+        }];
+        let rules: Vec<ToolRule> = ToolRule::of_servers(&[kubernetes]).collect();
+        let view = ToolsView::with_servers(&[
+            ("kubernetes", &["resources_get", "pods_get"]),
+            ("own", &["resources_list"]),
+        ]);
+        let (traits, _) = apply(&rules, &view);
+        assert_eq!(traits.keys().collect::<Vec<_>>(), ["resources_get"]);
+        assert_eq!(traits["resources_get"].refuse, [RefusedValues { argument: "kind".to_owned(), values }]);
     }
 
     #[test]

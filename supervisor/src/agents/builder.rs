@@ -190,7 +190,11 @@ impl InstanceBuilder<'_> {
             require_approval: agent.require_approval.clone(),
             allow_always: agent.allow_always.clone(),
             tool_policy: agent.into(),
-            tool_rules: ToolRule::of_budgets(&general.budgets.tools),
+            tool_rules: [
+                ToolRule::of_budgets(&general.budgets.tools),
+                ToolRule::of_servers(&agent.mcp).collect(),
+            ]
+            .concat(),
             budget: run_budget(agent.budget.as_ref(), general),
             time_limit: agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis),
             preambles: PreambleCache::default(),

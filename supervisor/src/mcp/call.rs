@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use caipe_crds::rendered::RefusedCalls;
-use caipe_engine::{ToolOutput, name_matches};
+use caipe_engine::ToolOutput;
 use rmcp::model::{CallToolRequestParams, CallToolResponse, CallToolResult};
 use rmcp::service::{Peer, RoleClient, ServiceError};
 use serde_json::{Map, Value};
@@ -26,7 +25,6 @@ const REASON_CHARS: usize = 2_000;
 #[derive(Debug)]
 pub(super) struct ServerClient {
     pub(super) call_timeout: Duration,
-    pub(super) refuse: Vec<RefusedCalls>,
     pub(super) over_http: bool,
     /// `None` while the server is unavailable.
     pub(super) peer: watch::Receiver<Option<Peer<RoleClient>>>,
@@ -39,11 +37,6 @@ pub(super) struct ServerClient {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CallError {
     MissingArguments(Vec<String>),
-    /// The agent never makes a call with this value of this argument.
-    NotPermitted {
-        argument: String,
-        value: String,
-    },
     Unavailable {
         restarting: bool,
         /// The fault of the server.
@@ -74,10 +67,6 @@ impl CallError {
                 if names.len() == 1 { "argument" } else { "arguments" },
                 names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
                 if names.len() == 1 { "it" } else { "them" },
-            ),
-            Self::NotPermitted { argument, value } => format!(
-                "The call of tool `{tool}` (server `{server}`) was not made: `{argument}` = `{value}` is never permitted, and no approval changes \
-                 that. Do not try another way; go on without it, and tell the user."
             ),
             Self::Unavailable { restarting, message } => {
                 let why = message.as_deref().map(|message| format!(" ({message})")).unwrap_or_default();
@@ -125,7 +114,6 @@ impl CallError {
     pub(super) const fn category(&self) -> &'static str {
         match self {
             Self::MissingArguments(_) => "arguments",
-            Self::NotPermitted { .. } => "not_permitted",
             Self::Unavailable { .. } => "unavailable",
             Self::Refused(_) => "refused",
             Self::Lost => "lost",
@@ -143,19 +131,6 @@ impl CallError {
     fn may_be_gone(&self) -> bool {
         matches!(self, Self::Lost | Self::Incomplete | Self::Unreachable | Self::Timeout(_))
     }
-}
-
-/// The reason not to make the call; a value that is no text cannot be judged.
-fn refusal(refuse: &[RefusedCalls], tool: &str, arguments: &Map<String, Value>) -> Option<CallError> {
-    let mut rules = refuse.iter().filter(|rule| name_matches(&rule.tools, tool));
-    rules.find_map(|rule| {
-        let value = arguments.get(&rule.argument)?;
-        let is_refused = value
-            .as_str()
-            .is_none_or(|text| rule.values.iter().any(|pattern| name_matches(pattern, text.trim())));
-        let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        is_refused.then(|| CallError::NotPermitted { argument: rule.argument.clone(), value })
-    })
 }
 
 fn seconds(duration: Duration) -> String {
@@ -199,9 +174,6 @@ impl ServerClient {
         let missing = route.missing(&arguments);
         if !missing.is_empty() {
             return Err(CallError::MissingArguments(missing.into_iter().map(ToOwned::to_owned).collect()));
-        }
-        if let Some(refused) = refusal(&self.refuse, &route.tool, &arguments) {
-            return Err(refused);
         }
         // The client library cancels a dropped request at the server.
         tokio::select! {

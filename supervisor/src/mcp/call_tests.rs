@@ -1,15 +1,11 @@
 use std::time::Duration;
 
-use caipe_crds::rendered::RefusedCalls;
-use serde_json::json;
-
-use super::{CallError, refusal};
+use super::CallError;
 
 #[test]
 fn every_error_names_server_and_tool_and_what_to_do() {
     let errors = [
         CallError::MissingArguments(vec!["text".to_owned()]),
-        CallError::NotPermitted { argument: "kind".to_owned(), value: "Secret".to_owned() },
         CallError::Unavailable { restarting: true, message: None },
         CallError::Unavailable { restarting: false, message: Some("no such program".to_owned()) },
         CallError::Refused("unknown tool".to_owned()),
@@ -30,26 +26,6 @@ fn every_error_names_server_and_tool_and_what_to_do() {
         assert!(says_what_to_do, "{text}");
         assert!(!error.category().is_empty());
     }
-}
-
-#[test]
-fn a_refused_value_of_an_argument_is_recognised_however_it_is_written() {
-    let rule = RefusedCalls {
-        tools: "resources_*".to_owned(),
-        argument: "kind".to_owned(),
-        values: ["Secret", "Secrets"].map(str::to_owned).into(),
-    };
-    let is_refused = |tool: &str, kind: serde_json::Value| {
-        let arguments = json!({ "kind": kind });
-        refusal(std::slice::from_ref(&rule), tool, arguments.as_object().unwrap()).is_some()
-    };
-    for kind in [json!("Secret"), json!("secret"), json!(" SECRETS\n"), json!(["Secret"]), json!(null)] {
-        assert!(is_refused("resources_get", kind.clone()), "{kind}");
-    }
-    for (tool, kind) in [("resources_get", "Pod"), ("resources_get", "SecretStore"), ("pods_get", "Secret")] {
-        assert!(!is_refused(tool, json!(kind)), "{tool} {kind}");
-    }
-    assert!(refusal(&[rule], "resources_get", &serde_json::Map::new()).is_none());
 }
 
 #[test]

@@ -5,7 +5,6 @@ use std::fmt;
 use std::time::Duration;
 
 use caipe_bridge::redact::{Redactor, sounds_secret};
-use caipe_crds::rendered::RefusedCalls;
 use caipe_engine::name_matches;
 use url::Url;
 
@@ -30,8 +29,6 @@ pub struct ServerSpec {
     pub reads: Vec<String>,
     /// Patterns of tools that destroy, although their names do not say so.
     pub destructive: Vec<String>,
-    /// Calls that are never made, by an argument.
-    pub refuse: Vec<RefusedCalls>,
     /// The limit from its start to its list of tools.
     pub start_deadline: Duration,
     /// The limit of one call, whatever progress the server reports.
@@ -72,7 +69,6 @@ impl ServerSpec {
             deny: Vec::new(),
             reads: Vec::new(),
             destructive: Vec::new(),
-            refuse: Vec::new(),
             start_deadline: Duration::from_secs(30),
             call_timeout: Duration::from_mins(1),
         }

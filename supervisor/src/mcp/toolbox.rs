@@ -127,7 +127,6 @@ impl ServerStarter<'_> {
         let peer = watch::Sender::new(None);
         let client = |redactor| ServerClient {
             call_timeout: spec.call_timeout,
-            refuse: spec.refuse.clone(),
             over_http: matches!(spec.transport, Transport::Http { .. }),
             peer: peer.subscribe(),
             recheck: changed.0.clone(),

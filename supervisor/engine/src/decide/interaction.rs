@@ -181,7 +181,10 @@ fn approve(abilities: &Abilities, call: &mut PendingCall, decision: &Decision) -
         Decision::Edit { arguments } => call.arguments = Value::Object(arguments.clone()),
         Decision::Reject { message } | Decision::Respond { message } => return Err(rejection(message)),
     }
-    // The arguments and the available agents may have changed since the question.
+    // The arguments and the abilities may have changed since the question.
+    if call.kind == CallKind::Tool {
+        route::permitted(abilities, &call.name, call.arguments())?;
+    }
     if matches!(call.kind, CallKind::Delegation { .. }) {
         call.kind = CallKind::Delegation { agent: route::delegate(abilities, call.arguments())? };
     }

@@ -4,9 +4,11 @@ use caipe_model::ToolCall;
 use serde_json::{Map, Value};
 
 use crate::abilities::{Abilities, AnswerMode};
+use crate::budget::RefusedValues;
 use crate::form::{ASK_TOOL, Form, REQUEST_INPUT_TOOL};
 use crate::names::AgentName;
 use crate::state::CallKind;
+use crate::tools::glob::name_matches;
 use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
     ApprovalPattern, EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
@@ -58,11 +60,33 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             arguments,
         },
         _ if abilities.tools.contains(name) || EDGE_TOOLS.contains(&name) => {
+            permitted(abilities, name, &arguments)?;
             start(abilities, name, CallKind::Tool, arguments)
         }
         _ if FILE_TOOLS.contains(&name) && offers_files(abilities) => Route::Files(arguments),
         _ => return Err(unknown_tool(abilities, name)),
     })
+}
+
+/// Fails if the tool is never called with such arguments.
+pub(super) fn permitted(
+    abilities: &Abilities,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Result<(), String> {
+    let is_refused = |refused: &&RefusedValues| {
+        let matches = |text: &str| refused.values.iter().any(|pattern| name_matches(pattern, text.trim()));
+        arguments.get(&refused.argument).is_some_and(|value| value.as_str().is_none_or(matches))
+    };
+    let refused = abilities.traits_of(name).refuse.iter().find(is_refused);
+    match refused {
+        None => Ok(()),
+        Some(refused) => Err(format!(
+            "The call of `{name}` was not made: this value of `{}` is never permitted, and no approval changes that. Do not try \
+             another way; go on without it, and tell the user.",
+            refused.argument
+        )),
+    }
 }
 
 fn start(abilities: &Abilities, name: &str, kind: CallKind, arguments: Map<String, Value>) -> Route {

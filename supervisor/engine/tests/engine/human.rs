@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AgentName, AnswerMode, Answered, BoundDecision, Decision, DelegateUpdate, Effect, EventKind, Form,
-    FormField, Input, Phase, RemotePlace, Resume, ResumePoint, RunEvent,
+    FormField, Input, Phase, RefusedValues, RemotePlace, Resume, ResumePoint, RunEvent, ToolTraits,
 };
 use caipe_model::{Message, Role};
 use serde_json::{Value, json};
@@ -99,6 +99,34 @@ fn guarded() -> Sim {
     let mut sim = Sim::new(abilities);
     sim.say("clean up");
     sim
+}
+
+#[test]
+fn a_refused_value_is_refused_before_a_person_is_asked_and_after_an_edit() {
+    let values = ["Secret", "secrets"].map(str::to_owned).into();
+    let refuse = vec![RefusedValues { argument: "kind".to_owned(), values }];
+    let mut sim = guarded();
+    let traits = ToolTraits { refuse, ..ToolTraits::default() };
+    sim.state.abilities.traits.insert("delete_app".to_owned(), traits);
+    for (at, kind) in
+        [json!("Secret"), json!(" SECRETS\n"), json!(["Secret"]), json!(null)].iter().enumerate()
+    {
+        let (id, arguments) = (format!("d{at}"), json!({ "kind": kind }).to_string());
+        assert_eq!(story(&sim.model("", &[(&id, "delete_app", &arguments)])), ["ask"], "{kind}");
+        assert!(sim.result(&id).contains("`kind` is never permitted"), "{}", sim.result(&id));
+    }
+    for (id, edited, wanted) in [
+        ("p", json!({ "kind": "Pod" }), vec!["delete_app starts", "run delete_app p"]),
+        ("s", json!({ "kind": "secret" }), vec!["ask"]),
+    ] {
+        let effects = sim.model("", &[(id, "delete_app", r#"{"kind":"SecretStore"}"#)]);
+        assert!(story(&effects).contains(&"input required".to_owned()), "{:?}", story(&effects));
+        assert_eq!(story(&decide(&mut sim, vec![edit(edited)])), wanted);
+        if id == "p" {
+            sim.tool(id, "done");
+        }
+    }
+    assert!(sim.result("s").contains("never permitted"), "{}", sim.result("s"));
 }
 
 #[test]
