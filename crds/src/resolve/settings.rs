@@ -175,8 +175,11 @@ fn redis(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Sto
     let secrets_dir = cx.secrets_dir(STORE_SECRETS, declared.is_some());
     let ttl = cx.vars.number("LANGGRAPH_CHECKPOINT_TTL_MINUTES", 0..=5_256_000);
     let ttl = cx.read(ttl).or_else(|| declared.as_ref().map(|store| store.ttl_minutes));
-    let name = cx.resource.metadata.name.clone().unwrap_or_else(|| "caipe".to_owned());
-    let own = cx.target.namespace().map_or_else(|| name.clone(), |namespace| format!("{namespace}.{name}"));
+    let metadata = &cx.resource.metadata;
+    let name = metadata.name.as_deref().unwrap_or("caipe");
+    // Outside of a cluster, a file may name the namespace; most have none.
+    let namespace = cx.target.namespace().or(metadata.namespace.as_deref());
+    let own = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}.{name}"));
     Store::Redis {
         ttl_minutes: ttl.filter(|minutes| *minutes > 0),
         required: declared.as_ref().is_some_and(|store| store.required),

@@ -266,6 +266,10 @@ fn redis_is_the_store_if_the_resource_or_a_variable_says_so() {
         resolve_for(&declared, &super::env(env), target).unwrap().spec
     };
     assert_eq!(spec(&[], &Target::Local).store, redis(&name, Some(60), true, None));
+    let mut elsewhere = declared.clone();
+    elsewhere.metadata.namespace = Some("team".to_owned());
+    let found = resolve_for(&elsewhere, &super::env(&[]), &Target::Local).unwrap().spec.store;
+    assert_eq!(found, redis(&format!("team.{name}"), Some(60), true, None));
     let mounted = Some("/var/run/caipe/secrets/store");
     assert_eq!(
         spec(&[], &Target::ClusterUnread).store,
