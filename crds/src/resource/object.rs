@@ -16,13 +16,15 @@ pub struct CaipeSupervisor {
 impl CaipeSupervisor {
     /// A resource with this name.
     pub fn new(name: &str, spec: CaipeSupervisorSpec) -> Self {
-        Self { metadata: ObjectMeta { name: Some(name.to_owned()) }, spec }
+        Self { metadata: ObjectMeta { name: Some(name.to_owned()), namespace: None }, spec }
     }
 }
 
-/// The metadata of an object; only the name is read.
+/// The metadata of an object; only its name and its namespace are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct ObjectMeta {
     /// The name.
     pub name: Option<String>,
+    /// The namespace, which a file outside of a cluster rarely has.
+    pub namespace: Option<String>,
 }
