@@ -241,7 +241,9 @@ async fn a_second_click_approves_nothing_that_was_not_shown() {
                 to_task(by_task.then_some(task.id.as_str()), &task.context_id, parts)
             };
             // Both arrive before the second call was shown.
+            let held = asked.tools.hold().await;
             let clicks = futures::future::join(asked.runs.send(click()), asked.runs.send(click())).await;
+            drop(held);
             for (log, seen) in [clicks.0, clicks.1].into_iter().flatten() {
                 read_after(&log, seen).await;
             }

@@ -23,6 +23,7 @@ use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::{Caller, LOG_MEMORY, Runs};
 use serde_json::Value;
 use tokio::net::TcpListener;
+use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use uuid::Uuid;
@@ -221,6 +222,7 @@ pub(crate) fn forms(events: &[Event]) -> Vec<Value> {
 pub(crate) struct Tools {
     url: String,
     calls: Arc<Mutex<Vec<Value>>>,
+    door: Arc<RwLock<()>>,
 }
 
 #[derive(Clone)]
@@ -228,6 +230,7 @@ struct Counter {
     inner: String,
     http: reqwest::Client,
     calls: Arc<Mutex<Vec<Value>>>,
+    door: Arc<RwLock<()>>,
 }
 
 impl Tools {
@@ -238,10 +241,17 @@ impl Tools {
         tokio::spawn(mcp::serve(inner, mcp::Options::default()));
         let (outer, url) = listener().await;
         let calls = Arc::<Mutex<Vec<Value>>>::default();
-        let counter = Counter { inner: inner_url, http: reqwest::Client::new(), calls: calls.clone() };
+        let door = Arc::<RwLock<()>>::default();
+        let http = reqwest::Client::new();
+        let counter = Counter { inner: inner_url, http, calls: calls.clone(), door: door.clone() };
         let routes = axum::Router::new().route("/mcp", post(admit)).with_state(counter);
         tokio::spawn(async move { axum::serve(outer, routes).await });
-        Self { url, calls }
+        Self { url, calls, door }
+    }
+
+    /// Calls wait, before they are noted, until what this returns is dropped.
+    pub(crate) async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
+        self.door.clone().write_owned().await
     }
 
     pub(crate) fn spec(&self) -> ServerSpec {
@@ -263,6 +273,7 @@ async fn listener() -> (TcpListener, String) {
 async fn admit(State(counter): State<Counter>, body: String) -> Response {
     let message: Value = serde_json::from_str(&body).unwrap();
     if message["method"] == "tools/call" {
+        drop(counter.door.read().await);
         counter.calls.lock().unwrap().push(message["params"]["arguments"].clone());
     }
     let answer = counter.http.post(&counter.inner).header("content-type", "application/json").body(body);
