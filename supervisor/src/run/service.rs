@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use caipe_a2a::model::{Task, TaskState};
 use caipe_a2a::server::{Pushes, TaskLog};
-use caipe_engine::{Outcome, Phase, RunState};
+use caipe_engine::{Input, Outcome, Phase, RunState};
 use caipe_store::{LeaseTerm, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
@@ -364,10 +364,10 @@ impl Runs {
         mut turn: Turn,
         begin: RunTrigger,
     ) -> Result<(), StoreError> {
-        let stop = event_log.stop();
+        let (stop, continues) = (event_log.stop(), begin.continues());
         tokio::select! {
             () = turn.acquired() => {}
-            () = stop.cancelled() => return event_log.end(Outcome::Canceled).await,
+            () = stop.cancelled(), if !continues => return event_log.end(Outcome::Canceled).await,
         }
         let (user, agent) = (event_log.user_with(begin.user()), self.supervisor.get());
         // An agent that has just started has no tools yet.
@@ -382,6 +382,8 @@ impl Runs {
             Err(error) => return event_log.fail(&error.to_string()).await,
         };
         let input = match start {
+            // Its agents may be at work already.
+            RunStart::Run(_) if continues && stop.is_cancelled() => Input::Cancel,
             RunStart::Run(input) => *input,
             RunStart::End(outcome) => return event_log.end(outcome).await,
         };

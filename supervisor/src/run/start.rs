@@ -40,6 +40,11 @@ pub(super) enum RunStart {
 }
 
 impl RunTrigger {
+    /// Whether the task has run before, so that agents may work for it or wait for an answer.
+    pub(super) const fn continues(&self) -> bool {
+        !matches!(self, Self::First(_) | Self::Request(_))
+    }
+
     /// The user, if the message names one.
     pub(super) fn user(&self) -> Option<String> {
         match self {
