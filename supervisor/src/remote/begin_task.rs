@@ -80,6 +80,7 @@ impl Call<'_> {
     pub(super) async fn begin_again(&self, client: &A2aClient) -> DelegationEnd {
         match self.find(client).await {
             Found::Task(known) => self.resume_task(client, known).await,
+            _ if self.cancel.is_cancelled() => DelegationEnd::CANCELED,
             Found::Unknown if !self.reader(client).is_ours() => self.fail(&RemoteFailure::Doubtful),
             Found::Nothing | Found::Unknown => self.begin(client).await,
         }

@@ -57,12 +57,12 @@ impl Call<'_> {
             }
             None => None,
         };
-        let client = match self.connect(known.is_some()).await {
+        let client = match self.connect(resume.is_some()).await {
             Ok(Some(client)) => client,
             Ok(None) => return DelegationEnd::CANCELED,
             Err(failure) => return self.fail(&failure),
         };
-        if self.cancel.is_cancelled() {
+        if self.cancel.is_cancelled() && (known.is_some() || resume.is_none()) {
             self.stop(&client, known.as_ref().map(|known| known.task.as_str())).await;
             return DelegationEnd::CANCELED;
         }

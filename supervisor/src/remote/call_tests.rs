@@ -501,6 +501,29 @@ async fn an_abandoned_question_cancels_its_task() {
 }
 
 #[tokio::test]
+async fn what_may_have_been_sent_before_a_restart_is_canceled_too() {
+    let context = Ids::of(&delegation(None)).context;
+    for tasks in
+        [vec![json!({"id": "t", "contextId": context, "status": {"state": "TASK_STATE_WORKING"}})], vec![]]
+    {
+        let count = tasks.len();
+        let test_agent = foreign(move |method, _| match method {
+            "ListTasks" => TestResponse::Result(json!({ "tasks": tasks })),
+            "SubscribeToTask" => TestResponse::Silent(1, vec![task("WORKING")]),
+            "CancelTask" => TestResponse::Result(whole("CANCELED")),
+            _ => TestResponse::Status(500),
+        })
+        .await;
+        let cancel = CancellationToken::new();
+        cancel.cancel();
+        let resume = Resume { from: None, answered: None };
+        let updates = all(testing::run(test_agent.backend(), delegation(Some(resume)), cancel)).await;
+        assert_eq!(updates.last(), Some(&DelegateUpdate::Finished { outcome: DelegationOutcome::Canceled }));
+        assert_eq!((test_agent.count("CancelTask"), test_agent.count("SendStreamingMessage")), (count, 0));
+    }
+}
+
+#[tokio::test]
 async fn an_agent_that_wants_credentials_is_stopped() {
     let test_agent = foreign(|method, _| match method {
         "CancelTask" => TestResponse::Result(whole("CANCELED")),

@@ -364,7 +364,8 @@ impl Runs {
         mut turn: Turn,
         begin: RunTrigger,
     ) -> Result<(), StoreError> {
-        let (stop, continues) = (event_log.stop(), begin.continues());
+        let stop = event_log.stop();
+        let (continues, answers) = (begin.continues(), matches!(begin, RunTrigger::Answer(_)));
         tokio::select! {
             () = turn.acquired() => {}
             () = stop.cancelled(), if !continues => return event_log.end(Outcome::Canceled).await,
@@ -382,8 +383,8 @@ impl Runs {
             Err(error) => return event_log.fail(&error.to_string()).await,
         };
         let input = match start {
-            // Its agents may be at work already.
-            RunStart::Run(_) if continues && stop.is_cancelled() => Input::Cancel,
+            // Without what the answer allows. A recovered run first takes up its agents, to stop them.
+            RunStart::Run(_) if answers && stop.is_cancelled() => Input::Cancel,
             RunStart::Run(input) => *input,
             RunStart::End(outcome) => return event_log.end(outcome).await,
         };
