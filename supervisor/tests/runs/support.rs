@@ -222,7 +222,7 @@ pub(crate) fn forms(events: &[Event]) -> Vec<Value> {
 pub(crate) struct Tools {
     url: String,
     calls: Arc<Mutex<Vec<Value>>>,
-    door: Arc<RwLock<()>>,
+    pause: Arc<RwLock<()>>,
 }
 
 #[derive(Clone)]
@@ -230,7 +230,7 @@ struct Counter {
     inner: String,
     http: reqwest::Client,
     calls: Arc<Mutex<Vec<Value>>>,
-    door: Arc<RwLock<()>>,
+    pause: Arc<RwLock<()>>,
 }
 
 impl Tools {
@@ -241,17 +241,17 @@ impl Tools {
         tokio::spawn(mcp::serve(inner, mcp::Options::default()));
         let (outer, url) = listener().await;
         let calls = Arc::<Mutex<Vec<Value>>>::default();
-        let door = Arc::<RwLock<()>>::default();
+        let pause = Arc::<RwLock<()>>::default();
         let http = reqwest::Client::new();
-        let counter = Counter { inner: inner_url, http, calls: calls.clone(), door: door.clone() };
+        let counter = Counter { inner: inner_url, http, calls: calls.clone(), pause: pause.clone() };
         let routes = axum::Router::new().route("/mcp", post(admit)).with_state(counter);
         tokio::spawn(async move { axum::serve(outer, routes).await });
-        Self { url, calls, door }
+        Self { url, calls, pause }
     }
 
     /// Calls wait, before they are noted, until what this returns is dropped.
     pub(crate) async fn hold(&self) -> OwnedRwLockWriteGuard<()> {
-        self.door.clone().write_owned().await
+        self.pause.clone().write_owned().await
     }
 
     pub(crate) fn spec(&self) -> ServerSpec {
@@ -273,7 +273,7 @@ async fn listener() -> (TcpListener, String) {
 async fn admit(State(counter): State<Counter>, body: String) -> Response {
     let message: Value = serde_json::from_str(&body).unwrap();
     if message["method"] == "tools/call" {
-        drop(counter.door.read().await);
+        drop(counter.pause.read().await);
         counter.calls.lock().unwrap().push(message["params"]["arguments"].clone());
     }
     let answer = counter.http.post(&counter.inner).header("content-type", "application/json").body(body);
