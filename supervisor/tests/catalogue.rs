@@ -32,7 +32,7 @@ const MAX_TOKENS: usize = 6000;
 const PATIENCE: Duration = Duration::from_mins(3);
 
 /// For each agent: a tool that reads with its arguments, the path that the API is asked for, and tools that destroy.
-const CALLS: [(&str, &str, &str, &str, &[&str]); 11] = [
+const CALLS: [(&str, &str, &str, &str, &[&str]); 12] = [
     // The program ignores the port of the URL, so that the request does not reach the stand-in.
     ("github", "get_me", "{}", "", &["merge_pull_request", "actions_run_trigger"]),
     ("gitlab", "get_project", r#"{"project_id": "1"}"#, "/api/v4/projects/1", &[]),
@@ -57,13 +57,14 @@ const CALLS: [(&str, &str, &str, &str, &[&str]); 11] = [
         "/api",
         &["pods_delete", "pods_exec", "resources_create_or_update", "resources_delete", "resources_scale"],
     ),
+    ("grafana", "search_dashboards", r#"{"query": "a"}"#, "/api/search", &["alerting_silences_write"]),
 ];
 
 /// The public hosts that a server asks because the user can name no other one.
 const PUBLIC: [&str; 2] = ["webexapis.com:443", "geocoding-api.open-meteo.com:443"];
 
 /// The agents whose check reaches the stand-in for their API.
-const CHECKED: [&str; 5] = ["gitlab", "aigateway", "argocd", "jira", "kubernetes"];
+const CHECKED: [&str; 6] = ["gitlab", "aigateway", "argocd", "jira", "kubernetes", "grafana"];
 
 /// The requests that a stand-in got: method, target, and whether they had a credential.
 type Requests = Arc<Mutex<Vec<(String, String, bool)>>>;
@@ -304,7 +305,7 @@ async fn the_doctor_tells_refused_credentials_from_accepted_ones() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_only_agent_is_offered_what_reads() {
     let Some(tools) = installed() else { return };
-    for name in ["argocd", "gitlab", "kubernetes"] {
+    for name in ["argocd", "gitlab", "kubernetes", "grafana"] {
         let entry = catalogue::find(name).unwrap();
         let ((api, _), (proxy, _)) = (stand_in().await, stand_in().await);
         let (toolbox, _) = start(entry, &variables(entry, &tools, &api, &proxy), AgentMode::ReadOnly).await;
