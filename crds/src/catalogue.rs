@@ -14,7 +14,7 @@ use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
 
 /// Name and text of each data file, in the order in which agents are listed: upstream's `SINGLE_NODE_AGENTS`, then
 /// the others.
-const FILES: [(&str, &str); 19] = [
+const FILES: [(&str, &str); 20] = [
     ("github", include_str!("../catalogue/github.yaml")),
     ("gitlab", include_str!("../catalogue/gitlab.yaml")),
     ("aigateway", include_str!("../catalogue/aigateway.yaml")),
@@ -30,6 +30,7 @@ const FILES: [(&str, &str); 19] = [
     ("confluence", include_str!("../catalogue/confluence.yaml")),
     ("weather", include_str!("../catalogue/weather.yaml")),
     ("kubernetes", include_str!("../catalogue/kubernetes.yaml")),
+    ("grafana", include_str!("../catalogue/grafana.yaml")),
     ("netutils", include_str!("../catalogue/netutils.yaml")),
     ("victorops", include_str!("../catalogue/victorops.yaml")),
     ("petstore", include_str!("../catalogue/petstore.yaml")),

@@ -13,7 +13,7 @@ use crate::mcp::{ServerSpec, Toolbox};
 use crate::secrets::with_secrets;
 
 /// What an API says that refuses a credential, in lower case.
-const REFUSALS: [&str; 8] = [
+const REFUSALS: [&str; 10] = [
     "unauthorized",
     "forbidden",
     "bad credentials",
@@ -22,6 +22,9 @@ const REFUSALS: [&str; 8] = [
     "invalid_auth",
     "status code 401",
     "status code 403",
+    // Argo CD.
+    "invalid session",
+    "no session information",
 ];
 /// The longest quotation of an answer, in characters.
 const QUOTED_CHARS: usize = 300;
@@ -122,7 +125,12 @@ mod tests {
 
     #[test]
     fn an_answer_that_refuses_the_credential_is_a_fault_even_as_a_result() {
-        for refusal in ["Error: 401 Unauthorized", "{\"error\": \"Bad credentials\"}", "invalid_auth"] {
+        for refusal in [
+            "Error: 401 Unauthorized",
+            "{\"error\": \"Bad credentials\"}",
+            "invalid_auth",
+            "{\"message\": \"invalid session: expired\"}",
+        ] {
             assert!(is_refusal(refusal), "{refusal}");
         }
         let late = format!("{} unauthorized", "x".repeat(QUOTED_CHARS));
