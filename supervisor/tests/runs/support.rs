@@ -234,7 +234,7 @@ struct Counter {
 }
 
 impl Tools {
-    /// The stand-in server behind a door that notes each call.
+    /// The stand-in server behind a proxy that notes each call.
     pub(crate) async fn start() -> Self {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let (inner, inner_url) = listener().await;
