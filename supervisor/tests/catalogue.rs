@@ -21,7 +21,8 @@ use caipe_crds::{default_resource, resolve};
 use caipe_fixtures::requirements::Requirement;
 use caipe_supervisor::agents::{Examination, examine, server_specs};
 use caipe_supervisor::config::Settings;
-use caipe_supervisor::mcp::{ServerPhase, ToolClass, Toolbox, ToolsView};
+use caipe_supervisor::mcp::{ServerPhase, Toolbox, ToolsView};
+use caipe_supervisor::tools::ToolClass;
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -159,10 +160,7 @@ async fn start(entry: &Entry, env: &BTreeMap<String, String>, mode: AgentMode) -
 
 /// The size of the descriptions in tokens, at four characters each.
 fn tokens(view: &ToolsView) -> usize {
-    let size = |tool: &caipe_model::ToolSpec| {
-        tool.name.len() + tool.description.len() + tool.schema.to_string().len()
-    };
-    view.tools.iter().map(size).sum::<usize>() / 4
+    usize::try_from(view.tools.iter().map(|tool| tool.tokens).sum::<u64>()).unwrap()
 }
 
 /// The agents with programs that start without their API. Slack's ends if slack.com does not respond.
@@ -183,7 +181,7 @@ async fn each_server_starts_with_the_tools_of_the_catalogue_and_calls_only_the_n
         check_tools(entry, &view);
         // The doctor calls it without approval.
         for check in entry.servers.iter().filter_map(|server| server.check.as_ref()) {
-            let offered = view.classified().find(|tool| tool.names[1] == check.tool);
+            let offered = view.tools.iter().find(|tool| tool.names[1] == check.tool);
             assert_eq!(
                 offered.map(|tool| tool.class),
                 Some(ToolClass::Read),
@@ -203,7 +201,7 @@ async fn each_server_starts_with_the_tools_of_the_catalogue_and_calls_only_the_n
                 target.starts_with(path) && (*credential || over_tls)
             };
             assert!(path.is_empty() || seen.iter().any(asked), "{}: {tool}: {seen:?}", entry.name);
-            let class = |tool: &str| view.classified().find(|it| it.model_name == tool).map(|it| it.class);
+            let class = |tool: &str| view.tools.iter().find(|it| it.spec.name == tool).map(|it| it.class);
             assert_eq!(class(tool), Some(ToolClass::Read), "{}: {tool}", entry.name);
             for tool in *destructive {
                 assert_eq!(class(tool), Some(ToolClass::Destructive), "{}: {tool}", entry.name);
@@ -226,11 +224,11 @@ async fn each_server_starts_with_the_tools_of_the_catalogue_and_calls_only_the_n
 fn check_tools(entry: &Entry, view: &ToolsView) {
     let mut listed = entry.tools();
     listed.sort();
-    let offered: Vec<&str> = view.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let offered: Vec<&str> = view.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
     assert!(listed.is_empty() || offered == listed, "{}: {offered:?} instead of {listed:?}", entry.name);
     let tokens = tokens(view);
     assert!(tokens < MAX_TOKENS, "{}: {tokens} tokens", entry.name);
-    assert!(view.classified().any(|tool| tool.class == ToolClass::Read), "{}: nothing reads", entry.name);
+    assert!(view.tools.iter().any(|tool| tool.class == ToolClass::Read), "{}: nothing reads", entry.name);
 }
 
 fn row(rows: &mut String, entry: &Entry, view: &ToolsView, took: Duration) {
@@ -310,9 +308,10 @@ async fn a_read_only_agent_is_offered_what_reads() {
         let (toolbox, _) = start(entry, &variables(entry, &tools, &api, &proxy), AgentMode::ReadOnly).await;
         let writes: Vec<_> = toolbox
             .view()
-            .classified()
+            .tools
+            .iter()
             .filter(|tool| tool.class != ToolClass::Read)
-            .map(|tool| tool.model_name.to_owned())
+            .map(|tool| tool.spec.name.clone())
             .collect();
         assert!(writes.is_empty(), "{name}: the server's own switch leaves {writes:?}");
         toolbox.shutdown().await;

@@ -77,7 +77,7 @@ impl TestInstances {
         let jira = AgentName::new("jira");
         let (_, instance) = self.instances.current().find(|(name, _)| **name == jira).unwrap();
         let Runtime::InProcess(agent) = &instance.runtime else { panic!("it is remote") };
-        agent.toolbox.clone()
+        agent.tools.servers.clone()
     }
 }
 

@@ -1,35 +1,24 @@
-//! The built-in tools: `get_current_date`, `wait` and `jq` for every agent, which the engine crate declares for the model; and the
-//! optional tools of the supervisor that call third-party A2A agents ([`A2aTools`]).
+//! The tools that the edge runs, each offered by a [`ToolSource`]: the built-in ones of every agent (`get_current_date`, `wait`,
+//! `jq`), those that call third-party A2A agents ([`A2aTools`]), and those of the MCP servers.
 
 mod a2a;
+mod builtin;
 mod date;
 mod jq;
 mod jq_eval;
+mod offered_tool;
 mod source;
 mod wait;
 
 use caipe_engine::ToolOutput;
 use serde_json::{Map, Value};
-use tokio_util::sync::CancellationToken;
 
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
+pub use builtin::{builtin_tools, call_builtin, is_builtin};
 pub(crate) use jq::executable;
 pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
-pub use source::{ToolSource, source_of};
-
-/// Runs a built-in tool. Failures are reported to the model. Cancelling ends the tool, and its child process, at once.
-pub async fn call_builtin(
-    tool: &str,
-    arguments: &Map<String, Value>,
-    cancel: CancellationToken,
-) -> ToolOutput {
-    output(match tool {
-        "get_current_date" => date::call(arguments),
-        "wait" => wait::call(arguments, &cancel).await,
-        "jq" => jq::call(arguments, &cancel).await,
-        _ => Err(format!("There is no tool `{tool}`.")),
-    })
-}
+pub use offered_tool::{OfferedTool, OfferedTools, ToolClass};
+pub use source::{ToolSource, ToolSources};
 
 /// The result of a tool as its output. The model reads an error too.
 fn output(result: Result<String, String>) -> ToolOutput {

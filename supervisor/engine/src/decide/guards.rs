@@ -8,7 +8,7 @@ use crate::budget::LimitKind;
 use crate::digest;
 use crate::loops::{Loops, Repeated};
 use crate::state::{CallStatus, RunState};
-use crate::tools::{TODO_TOOL, WAIT_TOOL};
+use crate::tools::TODO_TOOL;
 
 use super::limits;
 
@@ -20,7 +20,7 @@ const COMMENTS: [&str; 2] = ["thought", "reason"];
 
 /// The result of a call that a guard does not run; `None` if it may run.
 pub(super) fn refusal(state: &mut RunState, call: &ToolCall) -> Option<String> {
-    if call.name == WAIT_TOOL {
+    if state.abilities.traits_of(&call.name).is_pause {
         return None;
     }
     let guards = state.abilities.limits.guards;
@@ -69,6 +69,10 @@ pub(super) fn review(state: &mut RunState) {
         }
         let Some(request) = request(state, &call.id).cloned() else { continue };
         has_worked |= request.name != TODO_TOOL;
+        if state.abilities.traits_of(&request.name).is_pause {
+            state.counters.loops.calls.clear();
+            continue;
+        }
         let reminder = follow(&mut state.counters.loops, &request, result, guards);
         if let (Some(reminder), CallStatus::Done { result }) = (reminder, &mut state.calls[at].status) {
             result.content.push_str("\n\n[Reminder] ");
@@ -104,11 +108,6 @@ fn follow(
     result: &ToolResult,
     guards: crate::abilities::GuardLimits,
 ) -> Option<String> {
-    if call.name == WAIT_TOOL {
-        // A model that waits between equal calls polls.
-        loops.calls.clear();
-        return None;
-    }
     let signature = signature(call);
     let times = loops.count_call(&signature, &result.content);
     let errors = loops.count_error(&call.name, result.is_error.then_some(&result.content));

@@ -1,6 +1,8 @@
 //! Guards: each by a model that misbehaves in just that way, with the guard and without it.
 
-use caipe_engine::{Abilities, AnswerMode, Effect, GuardLimits, Input, Limits, Outcome, ToolOutput};
+use caipe_engine::{
+    Abilities, AnswerMode, Effect, GuardLimits, Input, Limits, Outcome, ToolOutput, ToolTraits,
+};
 use serde_json::{Value, json};
 
 use crate::sim::{Sim, abilities, story};
@@ -28,8 +30,10 @@ struct Run {
 
 fn run(guards: GuardLimits, model: Model, tool: Tool) -> Run {
     let limits = Limits { guards, steps: 10_000, ..Limits::default() };
-    let mut run =
-        Run { sim: Sim::new(Abilities { limits, ..abilities(AnswerMode::Structured) }), turns: 0, calls: 0 };
+    let pause = ("wait".to_owned(), ToolTraits { is_pause: true, ..ToolTraits::default() });
+    let mut abilities = Abilities { limits, traits: [pause].into(), ..abilities(AnswerMode::Structured) };
+    abilities.tools.insert("wait".to_owned());
+    let mut run = Run { sim: Sim::new(abilities), turns: 0, calls: 0 };
     let mut effects = run.sim.say("go");
     while run.sim.outcome().is_none() && run.turns < MOST_TURNS {
         run.turns += 1;
