@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use caipe_engine::ApprovalPattern;
 
+use crate::builtin::{OfferedTool, ToolClass};
 use crate::mcp::{ServerPhase, ToolsView};
-use crate::tools::{OfferedTool, ToolClass};
 
 /// The patterns, and the model's name of every tool that a pattern covers by another name.
 pub(super) fn resolved<'a>(

@@ -6,7 +6,7 @@ use caipe_engine::{Abilities, AgentName, AnswerMode, Effect, Input, Phase, RunSt
 use caipe_model::{Completion, FinishReason, Message, Part, Role, ToolCall, Usage};
 
 use super::*;
-use crate::tools::builtin_tools;
+use crate::builtin::builtin_tools;
 
 /// The tools of one server, by its name.
 type Server<'a> = (&'a str, &'a [&'a str]);

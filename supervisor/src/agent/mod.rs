@@ -27,9 +27,10 @@ use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::builtin::OfferedTools;
 use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
-use crate::tools::{OfferedTools, ToolSources};
+use crate::tools::ToolSources;
 
 pub(crate) use approvals::unmatched as unmatched_approvals;
 pub use changes::Changes;

@@ -6,8 +6,8 @@ use caipe_engine::Abilities;
 use caipe_model::ToolSpec;
 
 use super::delegates::Listing;
+use crate::builtin::OfferedTools;
 use crate::mcp::ToolsView;
-use crate::tools::OfferedTools;
 
 /// What a model reads before the conversation. Cheap to clone.
 #[derive(Debug, Clone)]

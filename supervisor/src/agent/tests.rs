@@ -8,9 +8,9 @@ use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Delegate, Delegates, PreambleCache, Role, ToolPolicy, WorkerDelegates, offered};
+use crate::builtin::{OfferedTool, ToolClass};
 use crate::delegation::{ParentCall, RunInfo};
 use crate::mcp::Toolbox;
-use crate::tools::{OfferedTool, ToolClass};
 
 pub(crate) fn worker() -> Agent {
     let script = "turns: [{ reply: { text: done } }]";

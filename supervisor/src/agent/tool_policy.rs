@@ -6,7 +6,7 @@ use caipe_crds::rendered::RenderedAgent;
 use caipe_crds::resource::agent::AgentMode;
 use caipe_engine::name_matches;
 
-use crate::tools::{OfferedTool, ToolClass};
+use crate::builtin::{OfferedTool, ToolClass};
 
 /// What an agent may do by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]

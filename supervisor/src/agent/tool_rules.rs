@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caipe_crds::rendered::{McpServer, Rag, RefusedCalls, ToolBudget as Declared};
 use caipe_engine::{RefusedValues, ToolBudget, ToolTraits, name_matches};
 
-use crate::tools::OfferedTool;
+use crate::builtin::OfferedTool;
 
 /// A rule for the tools that its patterns cover. The first rule that sets a trait decides it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

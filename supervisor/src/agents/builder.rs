@@ -99,7 +99,7 @@ impl InstanceBuilder<'_> {
             prompt: String::new(),
             role: Role::Supervisor { spec: spec.clone().into(), delegates, self_service },
             model: self.shared_model.clone(),
-            tools: ToolSources::new(toolbox, self.a2a()),
+            tools: ToolSources::new(toolbox, self.a2a(spec.a2a.as_ref())),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
@@ -135,10 +135,8 @@ impl InstanceBuilder<'_> {
     }
 
     /// The tools that call other A2A agents, if they are configured. Secrets are read now.
-    fn a2a(&self) -> Option<Arc<dyn ToolSource>> {
-        let tools =
-            A2aTools::new(self.settings, &self.factory.remote_http, &self.factory.cards).transpose()?;
-        match tools {
+    fn a2a(&self, tools: Option<&rendered::A2aTools>) -> Option<Arc<dyn ToolSource>> {
+        match A2aTools::new(tools?, self.settings, &self.factory.remote_http, &self.factory.cards) {
             Ok(tools) => Some(Arc::new(tools)),
             Err(error) => {
                 tracing::warn!(%error, "the tools that call other A2A agents are left out");
@@ -181,7 +179,7 @@ impl InstanceBuilder<'_> {
                 all: self.factory.delegates.clone(),
             }),
             model: own.unwrap_or_else(|| self.shared_model.clone()),
-            tools: ToolSources::new(toolbox, []),
+            tools: ToolSources::new(toolbox, self.a2a(agent.a2a.as_ref())),
             streaming: general.streaming,
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),

@@ -7,8 +7,8 @@ use caipe_engine::{Abilities, AgentName, AnswerMode};
 
 use super::args::Prompt;
 use crate::agent::whole_prompt;
+use crate::builtin::builtin_tools;
 use crate::config::{Settings, environment};
-use crate::tools::builtin_tools;
 
 /// The estimated bytes of a token.
 const TOKEN_BYTES: usize = 4;

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use super::server_spec::ServerSpec;
 use super::tool_class::tool_class;
 use super::tool_list::{MalformedTool, ToolList};
-use crate::tools::{OfferedTool, ToolClass, is_builtin};
+use crate::builtin::{OfferedTool, ToolClass, is_builtin};
 
 /// The longest name that every model provider accepts.
 const NAME_CHARS: usize = 64;

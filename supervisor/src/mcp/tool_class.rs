@@ -4,7 +4,7 @@ use caipe_engine::{ApprovalPattern, name_matches};
 use rmcp::model::ToolAnnotations;
 
 use super::server_spec::ServerSpec;
-use crate::tools::ToolClass;
+use crate::builtin::ToolClass;
 
 /// First words of names of tools that read.
 const READS: [&str; 26] = [

@@ -8,8 +8,8 @@ use caipe_engine::ToolOutput;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::offered_tool::{OfferedTool, OfferedTools};
-use super::{A2aTools, Caller, builtin_tools, call_builtin};
+use super::{A2aTools, Caller};
+use crate::builtin::{OfferedTool, OfferedTools, builtin_tools, call_builtin};
 use crate::mcp::Toolbox;
 
 /// Something that offers tools to an agent. Everything callable that the engine does not answer itself is one.

@@ -57,7 +57,7 @@ impl A2aTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        super::output(match Request::read(tool, arguments) {
+        crate::builtin::output(match Request::read(tool, arguments) {
             Ok(Request::List) => Ok(report::list(self.registered())),
             Ok(Request::Discover { agent }) => self.discover(&agent, &cancel).await,
             Ok(Request::Call(ask)) => self.ask(ask, caller, cancel).await,

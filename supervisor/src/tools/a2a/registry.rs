@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use caipe_a2a::client::{CardCache, http_builder};
-use caipe_crds::rendered::{Placement, RenderedAgent};
+use caipe_crds::rendered::{self, Placement, RenderedAgent};
 use caipe_engine::AgentName;
 use caipe_net::{AllowListError, Screen, ScreenedResolver};
 use url::Url;
 
 use super::tool_specs;
+use crate::builtin::OfferedTool;
 use crate::config::{Settings, a2a_screen};
 use crate::remote::{RemoteBackend, RemoteTarget, displayed_url, remote_target};
-use crate::tools::offered_tool::OfferedTool;
 
 /// The characters of a name or URL from the model that an error quotes.
 const QUOTED_CHARS: usize = 80;
@@ -77,16 +77,16 @@ pub enum A2aToolsError {
 }
 
 impl A2aTools {
-    /// The tools of a specification; `None` if it has none. Registered agents use `http` and `cards`; their secrets are read now.
+    /// The tools of the supervisor or of an agent. Registered agents use `http` and `cards`; their secrets are read now.
     ///
     /// # Errors
     /// When the allow list is invalid or the HTTP client cannot be built.
     pub fn new(
+        tools: &rendered::A2aTools,
         settings: &Settings,
         http: &reqwest::Client,
         cards: &Arc<CardCache>,
-    ) -> Result<Option<Self>, A2aToolsError> {
-        let Some(tools) = &settings.spec.a2a else { return Ok(None) };
+    ) -> Result<Self, A2aToolsError> {
         let silence = Duration::from_millis(settings.spec.limits.agent_timeout_ms);
         let known = settings.spec.agents.iter().filter(|agent| tools.agents.contains(&agent.name));
         let register = |agent: &RenderedAgent| {
@@ -107,7 +107,7 @@ impl A2aTools {
         let resolver = ScreenedResolver(screen.clone());
         let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
         let (answering, cards) = (Arc::default(), Arc::default());
-        Ok(Some(Self { offered, registered, guarded, answering, screen, http, cards, silence }))
+        Ok(Self { offered, registered, guarded, answering, screen, http, cards, silence })
     }
 
     pub(super) const fn registered(&self) -> &BTreeMap<String, Registered> {

@@ -1,4 +1,10 @@
-//! The built-in tools that need a clock or a process: `get_current_date`, `wait` and `jq`.
+//! The built-in tools that need a clock or a process: `get_current_date`, `wait` and `jq`. Also how any source describes a tool.
+
+mod date;
+mod jq;
+mod jq_eval;
+mod offered_tool;
+mod wait;
 
 use std::sync::{Arc, LazyLock};
 
@@ -7,8 +13,9 @@ use caipe_model::ToolSpec;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::offered_tool::{OfferedTool, ToolClass};
-use super::{date, jq, output, wait};
+pub(crate) use jq::executable;
+pub use jq_eval::{JQ_EVAL_COMMAND, jq_eval_main};
+pub use offered_tool::{OfferedTool, OfferedTools, ToolClass};
 
 const DATE: &str = "get_current_date";
 const WAIT: &str = "wait";
@@ -80,3 +87,23 @@ fn specs() -> [ToolSpec; 3] {
         ),
     ]
 }
+
+/// The result of a tool as its output. The model reads an error too.
+pub(crate) fn output(result: Result<String, String>) -> ToolOutput {
+    let is_error = result.is_err();
+    let (Ok(content) | Err(content)) = result;
+    ToolOutput { content, is_error }
+}
+
+/// A text argument; `None` if it is absent, null or blank.
+pub(crate) fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, String> {
+    match arguments.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(Value::String(text)) => Ok(Some(text.trim()).filter(|text| !text.is_empty())),
+        Some(_) => Err(format!("The argument `{name}` must be text.")),
+    }
+}
+
+#[cfg(test)]
+#[path = "builtin_tests.rs"]
+mod tests;
