@@ -10,8 +10,6 @@ use crate::loops::{Loops, Repeated};
 use crate::state::{CallStatus, RunState};
 use crate::tools::TODO_TOOL;
 
-use super::limits;
-
 /// Calls that are not run before the run must answer.
 const REFUSALS: u32 = 2;
 
@@ -51,10 +49,7 @@ fn reached(repeated: Option<&mut Repeated>, most: u32) -> Option<u32> {
 }
 
 fn not_run(why: &str) -> String {
-    format!(
-        "{} The call was not made: {why}. Do something else, or answer with what you have.",
-        limits::NOT_RUN
-    )
+    format!("[Not run] The call was not made: {why}. Do something else, or answer with what you have.")
 }
 
 /// Looks at the results of a round of calls, and adds reminders to them.
@@ -63,8 +58,8 @@ pub(super) fn review(state: &mut RunState) {
     let mut has_worked = false;
     for at in 0..state.calls.len() {
         let call = &state.calls[at];
-        let CallStatus::Done { result } = &call.status else { continue };
-        if call.step_of.is_some() || limits::is_limit(&result.content) {
+        let CallStatus::Done { result, not_run: false } = &call.status else { continue };
+        if call.step_of.is_some() {
             continue;
         }
         let Some(request) = request(state, &call.id).cloned() else { continue };
@@ -74,7 +69,7 @@ pub(super) fn review(state: &mut RunState) {
             continue;
         }
         let reminder = follow(&mut state.counters.loops, &request, result, guards);
-        if let (Some(reminder), CallStatus::Done { result }) = (reminder, &mut state.calls[at].status) {
+        if let (Some(reminder), CallStatus::Done { result, .. }) = (reminder, &mut state.calls[at].status) {
             result.content.push_str("\n\n[Reminder] ");
             result.content.push_str(&reminder);
         }

@@ -114,6 +114,23 @@ fn equal_calls_with_equal_results() {
     assert_eq!(polling.calls, MOST_TURNS, "a model that waits polls");
 }
 
+/// Before, a result with such a beginning passed for a call that was not run, so that nothing ended the repetition.
+#[test]
+fn a_result_that_reads_like_a_limit_is_counted_as_any_other() {
+    let on = GuardLimits { repeated_calls: 3, ..OFF };
+    let model: Model = |_| Some(("search", json!({"q": "x"})));
+    for start in ["[Not run]", "[Budget used up]", "[Document already retrieved]"] {
+        let tool: Tool = match start {
+            "[Not run]" => |_| Ok("[Not run] the job".to_owned()),
+            "[Budget used up]" => |_| Ok("[Budget used up] is the title".to_owned()),
+            _ => |_| Ok("[Document already retrieved] on Monday".to_owned()),
+        };
+        let run = run(on, model, tool);
+        assert_eq!(run.calls, 3, "{start}: {:?}", run.limited());
+        assert!(run.read("[Reminder] You have made this call 3 times"), "{start}");
+    }
+}
+
 #[test]
 fn equal_errors_of_one_tool() {
     let on = GuardLimits { repeated_errors: 3, ..OFF };
