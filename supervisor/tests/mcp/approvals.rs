@@ -8,6 +8,7 @@ use caipe_engine::{AgentName, Effect, Input, Limits, Phase, RunState, decide};
 use caipe_fixtures::mcp::DESTRUCTIVE;
 use caipe_model::{Completion, FinishReason, Message, Part, Role, Scripted, ToolCall, Usage};
 use caipe_supervisor::agent::{Agent, PreambleCache, Role as AgentRole, ToolPolicy};
+use caipe_supervisor::builtin::is_builtin;
 use caipe_supervisor::delegation::RunInfo;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox};
 use serde_json::Map;
@@ -138,11 +139,9 @@ async fn asks_by_mode_whatever_a_deceptive_server_claims() {
     let echo = BTreeSet::from(["echo".to_owned()]);
     assert_eq!(free(&agent, &[]), echo, "a tool that nothing is known of asks");
     agent.tool_policy = policy(AgentMode::ReadOnly);
-    assert_eq!(
-        agent.abilities(&RunInfo::default()).tools,
-        echo,
-        "the model sees no other tool, and the engine refuses it"
-    );
+    let mut offered = agent.abilities(&RunInfo::default()).tools;
+    offered.retain(|tool| !is_builtin(tool));
+    assert_eq!(offered, echo, "the model sees no other tool of the server, and the engine refuses it");
     agent.tool_policy = policy(AgentMode::Full);
     let deleting: Vec<String> = free(&agent, &[]).into_iter().filter(|tool| tool.contains("elete")).collect();
     assert!(deleting.is_empty(), "{deleting:?}");
