@@ -198,7 +198,7 @@ pub struct Rag {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct A2aTools {
-    /// The names of the external agents, which the tools can call by name.
+    /// The names of the external agents that the tools can call by name.
     pub agents: Vec<String>,
     /// The allowed destinations of URLs: hosts, `*.domain`, addresses and networks; `*` is every public address (`CAIPE_A2A_ALLOW`).
     pub allow: Vec<String>,
@@ -294,6 +294,9 @@ pub struct RenderedAgent {
     /// The agents that it may delegate to. The spec of an agent's own process has those that are remote.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub delegates: Vec<String>,
+    /// The tools that call other A2A agents, if it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a2a: Option<A2aTools>,
     /// What it may do by itself.
     #[serde(default, skip_serializing_if = "AgentMode::is_ask")]
     pub mode: AgentMode,
@@ -476,6 +479,7 @@ impl RenderedSpec {
         let called = |delegate: &RenderedAgent| RenderedAgent {
             approvers: Vec::new(),
             delegates: Vec::new(),
+            a2a: None,
             mcp: Vec::new(),
             model: None,
             required_env: Vec::new(),

@@ -38,6 +38,7 @@ fn servers() -> Vec<McpServer> {
 
 fn agent(name: &str, placement: Placement) -> RenderedAgent {
     RenderedAgent {
+        a2a: None,
         name: name.to_owned(),
         title: "Jira".to_owned(),
         description: "Issues.".to_owned(),

@@ -10,6 +10,7 @@
 pub mod agent;
 pub mod agents;
 pub mod binding;
+pub mod builtin;
 pub mod cli;
 pub mod config;
 pub mod delegation;

@@ -7,7 +7,7 @@
 use std::time::{Duration, Instant};
 
 use caipe_engine::ToolOutput;
-use caipe_supervisor::tools::{JQ_EVAL_COMMAND, call_builtin, jq_eval_main};
+use caipe_supervisor::builtin::{JQ_EVAL_COMMAND, call_builtin, jq_eval_main};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 

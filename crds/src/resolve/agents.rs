@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{self, Entry};
-use crate::names;
+use crate::names::{self, normal};
 use crate::placement::{self, Requests, Source, SupportedPlacements};
 use crate::prompt;
 use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
@@ -17,7 +17,7 @@ use super::{Context, Target, budgets, delegates, models, servers, variable_part}
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
 
-/// The tools of the supervisor that call external agents. No field requires approval of their calls.
+/// The tools that call external agents. No field requires approval of the supervisor's calls.
 const A2A_TOOLS: [&str; 4] = ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming"];
 
 const MODE: &str = "DISTRIBUTED_MODE";
@@ -126,6 +126,7 @@ pub(super) fn rendered(
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),
         delegates: agent.delegates.clone(),
+        a2a: None,
         mode: agent.mode(),
         read_tools: agent.read_tools.clone(),
         auto_approve: agent.auto_approve.clone(),
@@ -159,10 +160,14 @@ fn push_notes(prompt: &mut String, entry: &Entry) {
 /// Refuses approval patterns that name a tool of the supervisor, and warns of those that match none of the allowed tools. The
 /// tools of an agent without an allow-list are only known once its tool servers run.
 fn check_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &[McpServer]) {
-    let names = known_names(tools, mcp);
+    let a2a = cx.resource.spec.a2a.as_ref();
+    let has_a2a = a2a.is_some_and(|a2a| a2a.agents.iter().any(|name| normal(name) == agent.name));
+    let mut names = known_names(tools, mcp);
+    names.extend(A2A_TOOLS.into_iter().filter(|_| has_a2a).map(str::to_owned));
     let path = format!("spec.agents[{}].requireApproval", agent.name);
     for pattern in &agent.require_approval {
-        let is_supervisors = A2A_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(pattern.trim()));
+        let is_supervisors =
+            !has_a2a && A2A_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(pattern.trim()));
         if is_supervisors && !tools.iter().any(|tool| patterns_meet(pattern, tool)) {
             cx.fault(
                 path.clone(),

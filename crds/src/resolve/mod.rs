@@ -131,7 +131,7 @@ pub fn resolve_agent(
 fn finish(
     mut cx: Context<'_>,
     models: Vec<ModelChoice>,
-    agents: Vec<RenderedAgent>,
+    mut agents: Vec<RenderedAgent>,
     access: (Option<OAuth2>, Vec<String>),
 ) -> Result<Resolved, Faults> {
     let (oauth2, cors_origins) = access;
@@ -148,7 +148,7 @@ fn finish(
         limits: settings::limits(&mut cx),
         budgets,
         rag: settings::rag(&mut cx),
-        a2a: settings::a2a(&mut cx, &agents),
+        a2a: settings::a2a(&mut cx, &mut agents),
         store: settings::store(&mut cx),
         retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),
         connectivity: settings::connectivity(&mut cx),

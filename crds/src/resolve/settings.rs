@@ -1,5 +1,6 @@
 //! The settings of a spec other than models and agents.
 
+use crate::names::normal;
 use crate::prompt;
 use crate::rendered::{
     self, A2aTools, AnswerMode, Connectivity, Limits, Rag, RenderedAgent, Store, SupervisorIdentity,
@@ -7,7 +8,7 @@ use crate::rendered::{
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
 
-use super::{Context, RAG_SECRETS, STORE_SECRETS, servers};
+use super::{Context, RAG_SECRETS, STORE_SECRETS, agents, servers};
 
 /// The RAG server of a local installation.
 const RAG_SERVER: &str = "http://localhost:9446";
@@ -138,20 +139,52 @@ fn list(text: &str) -> Vec<String> {
     text.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(str::to_owned).collect()
 }
 
-/// The tools that call other A2A agents: enabled by `CAIPE_A2A_TOOLS`, or by the resource if that variable is unset.
-pub(super) fn a2a(cx: &mut Context<'_>, agents: &[RenderedAgent]) -> Option<A2aTools> {
+/// The supervisor's tools that call other A2A agents: enabled by `CAIPE_A2A_TOOLS`, or by the resource if that variable is unset.
+/// The agents that the resource names get them too.
+pub(super) fn a2a(cx: &mut Context<'_>, agents: &mut [RenderedAgent]) -> Option<A2aTools> {
     let enabled = cx.vars.switch("CAIPE_A2A_TOOLS");
     let declared = cx.resource.spec.a2a.clone();
     if !cx.read(enabled).unwrap_or(declared.is_some()) {
         return None;
     }
-    let allow = cx.vars.text("CAIPE_A2A_ALLOW").map_or_else(|| declared.unwrap_or_default().allow, list);
+    let declared = declared.unwrap_or_default();
+    let allow = cx.vars.text("CAIPE_A2A_ALLOW").map_or(declared.allow, list);
     let external = |agent: &&RenderedAgent| {
         let declared = cx.resource.spec.agents().iter().find(|it| it.name == agent.name);
         declared.is_some_and(|it| it.external.is_some())
     };
-    let agents = agents.iter().filter(external).map(|agent| agent.name.clone()).collect();
-    Some(A2aTools { agents, allow })
+    let external: Vec<String> = agents.iter().filter(external).map(|agent| agent.name.clone()).collect();
+    for (at, name) in declared.agents.iter().enumerate() {
+        let name = normal(name);
+        match agents.iter_mut().find(|agent| agent.name == name) {
+            Some(agent) if !agent.is_foreign() => {
+                let known = external.iter().filter(|known| agent.delegates.contains(known)).cloned();
+                agent.a2a = Some(A2aTools { agents: known.collect(), allow: allow.clone() });
+            }
+            found => report_without_tools(cx, at, &name, found.is_some()),
+        }
+    }
+    Some(A2aTools { agents: external, allow })
+}
+
+/// Reports an agent of `spec.a2a.agents` that cannot have the tools.
+fn report_without_tools(cx: &mut Context<'_>, at: usize, name: &str, is_enabled: bool) {
+    let path = format!("spec.a2a.agents[{at}]");
+    if is_enabled {
+        cx.fault(path, format!("`{name}` is another program, whose tools are its own: remove it"));
+        return;
+    }
+    match agents::declared(cx).iter().find(|agent| agent.name == name) {
+        Some(agent) if !agents::enabled(cx, agent) => {
+            cx.warn(path, format!("the agent `{name}` is not enabled"));
+        }
+        // The spec of a single agent has no others.
+        Some(_) => {}
+        None => cx.fault(
+            path,
+            format!("there is no agent `{name}`: correct the name, or add the agent to spec.agents"),
+        ),
+    }
 }
 
 pub(super) fn store(cx: &mut Context<'_>) -> Store {

@@ -59,6 +59,11 @@ pub struct A2aTools {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 64), extend("items" = destination()))]
     pub allow: Vec<String>,
+    /// The agents of `agents` that have the tools too; the supervisor always has them. By name, such an agent calls the external
+    /// agents of its `delegates`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 63)))]
+    pub agents: Vec<String>,
 }
 
 /// The schema of an entry. Its own rule names the invalid entry.

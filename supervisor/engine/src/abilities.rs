@@ -14,6 +14,9 @@ use crate::workflow::Workflow;
 pub struct Abilities {
     /// The tools that the edge can run.
     pub tools: BTreeSet<String>,
+    /// The estimated tokens of their descriptions and schemas.
+    #[serde(default)]
+    pub tool_tokens: u64,
     /// What is known of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub traits: BTreeMap<String, ToolTraits>,

@@ -26,6 +26,9 @@ pub struct ToolTraits {
     /// Whether a call whose result was lost is repeated: the tool only reads, or is idempotent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_repeatable: bool,
+    /// Whether a call only lets time pass. A model that calls it between equal calls polls.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_pause: bool,
     /// Calls that are never made, whatever a person approves.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub refuse: Vec<RefusedValues>,

@@ -282,6 +282,10 @@ pub enum CallStatus {
     /// The call has its result; others of the same turn may not.
     Done {
         result: ToolResult,
+        /// The result only says that a limit or a guard did not let the call run. A run that was stored before this was recorded
+        /// has such a call at most in the round that was under way.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        not_run: bool,
     },
 }
 

@@ -2,54 +2,59 @@
 
 use std::collections::BTreeSet;
 
-use caipe_engine::{ApprovalPattern, EDGE_TOOLS};
+use caipe_engine::ApprovalPattern;
 
+use crate::builtin::{OfferedTool, ToolClass};
 use crate::mcp::{ServerPhase, ToolsView};
 
 /// The patterns, and the model's name of every tool that a pattern covers by another name.
-pub(super) fn resolved<'a>(patterns: impl Iterator<Item = &'a String>, view: &ToolsView) -> Vec<String> {
+pub(super) fn resolved<'a>(
+    patterns: impl Iterator<Item = &'a String>,
+    tools: impl Iterator<Item = &'a OfferedTool>,
+) -> Vec<String> {
     let mut resolved: Vec<String> = Vec::new();
     for pattern in patterns {
         if !resolved.contains(pattern) {
             resolved.push(pattern.clone());
         }
     }
-    let compiled: Vec<ApprovalPattern> = resolved.iter().map(|it| ApprovalPattern::new(it)).collect();
-    let covers = |name: &str| compiled.iter().any(|pattern| pattern.covers(name));
-    let renamed =
-        view.known_names().filter(|(name, known)| !covers(name) && known.iter().any(|known| covers(known)));
-    resolved.extend(renamed.map(|(name, _)| name.to_owned()));
+    let compiled = compiled(&resolved);
+    let renamed = tools.filter(|tool| !covers(&compiled, &tool.spec.name) && is_covered(&compiled, tool));
+    resolved.extend(renamed.map(|tool| tool.spec.name.clone()));
     resolved
 }
 
 /// The tools, by the model's name, whose calls a person may allow for the rest of a conversation. In doubt a call asks: only
 /// names in ASCII match, and a destructive tool never does.
-pub(super) fn always(patterns: &[String], view: &ToolsView) -> BTreeSet<String> {
-    let compiled: Vec<ApprovalPattern> = patterns.iter().map(|it| ApprovalPattern::new(it)).collect();
-    let covers = |name: &str| name.is_ascii() && compiled.iter().any(|pattern| pattern.covers(name));
-    let of_servers = view
-        .known_names()
-        .filter(|(name, known)| !view.is_destructive(name) && known.iter().any(|it| covers(it)));
-    let built_in = EDGE_TOOLS.into_iter().filter(|name| covers(name));
-    of_servers.map(|(name, _)| name).chain(built_in).map(str::to_owned).collect()
+pub(super) fn always<'a>(
+    patterns: &[String],
+    tools: impl Iterator<Item = &'a OfferedTool>,
+) -> BTreeSet<String> {
+    let compiled = compiled(patterns);
+    let permits = |name: &String| name.is_ascii() && covers(&compiled, name);
+    let allowed =
+        tools.filter(|tool| tool.class != ToolClass::Destructive && tool.known_names.iter().any(permits));
+    allowed.map(|tool| tool.spec.name.clone()).collect()
 }
 
 /// The model's name of the tool that people know by this one; none if there is not exactly one.
-pub(super) fn offered_name(tool: &str, view: &ToolsView) -> Option<String> {
-    let mut named = view.known_names().filter(|(_, known)| known.iter().any(|known| known == tool));
-    let (name, _) = named.next()?;
-    named.next().is_none().then(|| name.to_owned())
+pub(super) fn offered_name<'a>(tool: &str, tools: impl Iterator<Item = &'a OfferedTool>) -> Option<&'a str> {
+    let mut named = tools.filter(|it| it.known_names.iter().any(|known| known == tool));
+    let found = named.next()?;
+    named.next().is_none().then_some(found.spec.name.as_str())
 }
 
-/// A warning for each pattern that matches no tool, neither one of the servers nor one of `own`; none while the tools are
-/// not known.
-pub(crate) fn unmatched(patterns: &[String], view: &ToolsView, own: &[String]) -> Vec<String> {
+/// A warning for each pattern that matches no tool; none while the tools of the servers in the view are not known.
+pub(crate) fn unmatched<'a>(
+    patterns: &[String],
+    view: &ToolsView,
+    tools: impl Iterator<Item = &'a OfferedTool>,
+) -> Vec<String> {
     let is_known = view.settled && view.servers.iter().all(|server| server.phase == ServerPhase::Ready);
     if !is_known {
         return Vec::new();
     }
-    let built_in = EDGE_TOOLS.into_iter().map(str::to_owned).chain(own.iter().cloned());
-    let names: Vec<String> = view.known_names().flat_map(|(_, known)| known).chain(built_in).collect();
+    let names: Vec<&String> = tools.flat_map(|tool| &tool.known_names).collect();
     let misses = |pattern: &&String| {
         let pattern = ApprovalPattern::new(pattern);
         !names.iter().any(|name| pattern.covers(name))
@@ -58,6 +63,18 @@ pub(crate) fn unmatched(patterns: &[String], view: &ToolsView, own: &[String]) -
         format!("requireApproval: `{pattern}` matches no tool of the agent, so nothing is approved by it")
     };
     patterns.iter().filter(misses).map(warning).collect()
+}
+
+fn compiled(patterns: &[String]) -> Vec<ApprovalPattern> {
+    patterns.iter().map(|it| ApprovalPattern::new(it)).collect()
+}
+
+fn covers(patterns: &[ApprovalPattern], name: &str) -> bool {
+    patterns.iter().any(|pattern| pattern.covers(name))
+}
+
+fn is_covered(patterns: &[ApprovalPattern], tool: &OfferedTool) -> bool {
+    tool.known_names.iter().any(|known| covers(patterns, known))
 }
 
 #[cfg(test)]

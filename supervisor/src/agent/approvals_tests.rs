@@ -6,6 +6,7 @@ use caipe_engine::{Abilities, AgentName, AnswerMode, Effect, Input, Phase, RunSt
 use caipe_model::{Completion, FinishReason, Message, Part, Role, ToolCall, Usage};
 
 use super::*;
+use crate::builtin::builtin_tools;
 
 /// The tools of one server, by its name.
 type Server<'a> = (&'a str, &'a [&'a str]);
@@ -17,8 +18,8 @@ fn patterns(patterns: &[&str]) -> Vec<String> {
 /// The name by which the model calls a tool of a server.
 fn model_name(view: &ToolsView, server: &str, tool: &str) -> String {
     let wanted = format!("{server}/{tool}");
-    let found = view.known_names().find(|(_, known)| known.contains(&wanted));
-    found.unwrap_or_else(|| panic!("no tool {wanted:?}")).0.to_owned()
+    let found = view.tools.iter().find(|tool| tool.known_names.contains(&wanted));
+    found.unwrap_or_else(|| panic!("no tool {wanted:?}")).spec.name.clone()
 }
 
 /// What becomes of a call by the model.
@@ -31,8 +32,8 @@ enum Called {
 
 fn call(required: &[&str], view: &ToolsView, tool: &str) -> Called {
     let abilities = Abilities {
-        tools: view.known_names().map(|(name, _)| name.to_owned()).collect(),
-        require_approval: resolved(patterns(required).iter(), view),
+        tools: view.tools.iter().map(|tool| tool.spec.name.clone()).collect(),
+        require_approval: resolved(patterns(required).iter(), view.tools.iter()),
         answer: AnswerMode::Plain,
         ..Abilities::default()
     };
@@ -155,7 +156,7 @@ fn a_model_that_spells_a_name_otherwise_calls_nothing() {
 #[test]
 fn the_model_s_name_of_a_covered_tool_joins_the_patterns_once() {
     let view = ToolsView::with_servers(&[("files", &["task", "delete:all!", "get"])]);
-    let resolved = |list: &[&str]| super::resolved(patterns(list).iter(), &view);
+    let resolved = |list: &[&str]| super::resolved(patterns(list).iter(), view.tools.iter());
     assert_eq!(resolved(&["TASK"]), ["TASK", "files_task"]);
     assert_eq!(resolved(&["delete:*"]), ["delete:*", "delete_all_"]);
     assert_eq!(resolved(&["get", "get"]), ["get"]);
@@ -165,13 +166,19 @@ fn the_model_s_name_of_a_covered_tool_joins_the_patterns_once() {
 fn a_pattern_that_matches_no_tool_is_reported_once_the_tools_are_known() {
     let view = ToolsView::with_servers(&[("files", &["task", "delete_all"])]);
     let given = ["Task", "files_*", "files/delete_all", "jq", "a2a_*", "detele_*"];
-    let warnings = |own: &[&str]| unmatched(&patterns(&given), &view, &patterns(own));
+    let warnings = |own: &[&str]| {
+        let own = own
+            .iter()
+            .map(|name| OfferedTool { known_names: vec![(*name).to_owned()], ..view.tools[0].clone() });
+        let own: Vec<_> = view.tools.iter().cloned().chain(own).chain(builtin_tools().to_vec()).collect();
+        unmatched(&patterns(&given), &view, own.iter())
+    };
     let of_worker = warnings(&[]);
     assert_eq!(of_worker.len(), 2, "{of_worker:?}");
     assert!(of_worker[0].contains("`a2a_*`") && of_worker[1].contains("`detele_*`"), "{of_worker:?}");
     let of_supervisor = warnings(&["a2a_call"]);
     assert!(of_supervisor.len() == 1 && of_supervisor[0].contains("`detele_*`"), "{of_supervisor:?}");
-    let unknown = unmatched(&patterns(&["detele_*"]), &ToolsView::default(), &[]);
+    let unknown = unmatched(&patterns(&["detele_*"]), &ToolsView::default(), [].iter());
     assert!(unknown.is_empty(), "nothing is known yet");
 }
 
@@ -192,8 +199,9 @@ fn a_tool_is_allowed_for_always_only_by_a_plain_name_and_never_if_it_is_destruct
         (&["wait"], &["wait"]),
         (&["delete_*"], &[]),
     ] {
-        let allowed = always(&super::tests::patterns(patterns), &view);
+        let tools = [builtin_tools(), view.tools.clone()].concat();
+        let allowed = always(&super::tests::patterns(patterns), tools.iter());
         assert_eq!(allowed.iter().map(String::as_str).collect::<Vec<_>>(), expected, "{patterns:?}");
     }
-    assert!(!always(&patterns(&["*"]), &view).contains("delete_comment"));
+    assert!(!always(&patterns(&["*"]), view.tools.iter()).contains("delete_comment"));
 }

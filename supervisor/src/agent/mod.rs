@@ -27,9 +27,10 @@ use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
+use crate::builtin::OfferedTools;
 use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
-use crate::tools::A2aTools;
+use crate::tools::ToolSources;
 
 pub(crate) use approvals::unmatched as unmatched_approvals;
 pub use changes::Changes;
@@ -57,10 +58,8 @@ pub struct Agent {
     /// What it does for the user.
     pub role: Role,
     pub model: Arc<dyn ChatModel>,
-    /// Its MCP tools. Consecutive instances of an agent share them if they are the same.
-    pub toolbox: Arc<Toolbox>,
-    /// The tools that call other A2A agents, if it has them.
-    pub a2a: Option<Arc<A2aTools>>,
+    /// Where its tools come from.
+    pub tools: ToolSources,
     /// Whether its text streams, or is sent once complete (`ENABLE_STREAMING`).
     pub streaming: bool,
     /// The limits of its runs.
@@ -166,24 +165,25 @@ pub(crate) fn tool_faults(toolbox: &Toolbox, mode: AgentMode) -> Vec<String> {
 impl Agent {
     /// What it may do now in a run, which may demand approval of further tools, and limit what is used.
     pub fn abilities(&self, run: &RunInfo) -> Abilities {
-        let view = self.toolbox.view();
-        let permitted = self.tool_policy.permitted(&view);
-        let mut require_approval =
-            approvals::resolved(self.require_approval.iter().chain(&*run.require_approval), &view);
+        let tools = self.tools.list();
+        let permitted = self.tool_policy.permitted(tools.iter());
+        let offered = || tools.iter().filter(|tool| permitted.offered.contains(&tool.spec.name));
+        let patterns = self.require_approval.iter().chain(&*run.require_approval);
+        let mut require_approval = approvals::resolved(patterns, tools.iter());
         require_approval.extend(permitted.asks);
-        let (traits, tools) = tool_rules::apply(&self.tool_rules, &view);
-        let mut budget = Budget { tools, ..self.budget.clone() };
+        let (traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
+        let mut budget = Budget { tools: budgets, ..self.budget.clone() };
         if let Some(remaining) = &run.remaining {
             budget.restrict(remaining);
         }
         Abilities {
-            // A name in here replaces a built-in tool.
-            tools: permitted.offered.into_iter().chain(self.a2a_tools()).collect(),
+            tool_tokens: offered().map(|tool| tool.tokens).sum(),
+            allow_always: approvals::always(&self.allow_always, tools.iter()),
+            tools: permitted.offered,
             traits,
             budget,
             agents: self.listing().keys().filter(|agent| self.delegates_to(agent, run)).cloned().collect(),
             require_approval,
-            allow_always: approvals::always(&self.allow_always, &view),
             answer: match &self.role {
                 Role::Supervisor { spec, .. } => answer_mode(spec.answer_mode),
                 Role::Worker(_) => AnswerMode::Plain,
@@ -197,32 +197,34 @@ impl Agent {
     /// The approved calls of this agent, by the names that its model knows the tools by. A call of a tool that is not offered,
     /// or whose name several tools have, is left out, so that it waits for a person.
     pub fn offered_calls(&self, approved: &[ApprovedCall]) -> Vec<ApprovedCall> {
-        let view = self.toolbox.view();
+        let tools = self.tools.list();
         let own = approved.iter().filter(|call| call.is_of(&self.name));
         let offered = own.filter_map(|call| {
-            let tool = approvals::offered_name(&call.tool, &view)?;
-            Some(ApprovedCall { tool, ..call.clone() })
+            let tool = approvals::offered_name(&call.tool, tools.iter())?;
+            Some(ApprovedCall { tool: tool.to_owned(), ..call.clone() })
         });
         offered.collect()
     }
 
     /// Its faults, a line each: unavailable tool servers, malformed and missing tools, approvals that match no tool.
     pub fn faults(&self) -> Vec<String> {
-        let own: Vec<String> = self.a2a_tools().collect();
-        let unmatched = approvals::unmatched(&self.require_approval, &self.toolbox.view(), &own);
-        tool_faults(&self.toolbox, self.tool_policy.mode).into_iter().chain(unmatched).collect()
+        let view = self.tools.servers.view();
+        let unmatched = approvals::unmatched(&self.require_approval, &view, self.tools.list().iter());
+        tool_faults(&self.tools.servers, self.tool_policy.mode).into_iter().chain(unmatched).collect()
     }
 
     /// Logs the approvals that match no tool, once its tools are known.
     pub fn warn_when_settled(&self) {
-        let (mut tools, patterns) = (self.toolbox.watch(), self.require_approval.clone());
+        let (tools, patterns, name) = (self.tools.clone(), self.require_approval.clone(), self.name.clone());
         if patterns.is_empty() {
             return;
         }
-        let (name, own) = (self.name.clone(), self.a2a_tools().collect::<Vec<_>>());
+        let mut servers = tools.servers.watch();
         tokio::spawn(async move {
-            let Ok(view) = tools.wait_for(|view| view.settled).await.map(|view| view.clone()) else { return };
-            for warning in approvals::unmatched(&patterns, &view, &own) {
+            let Ok(view) = servers.wait_for(|view| view.settled).await.map(|view| view.clone()) else {
+                return;
+            };
+            for warning in approvals::unmatched(&patterns, &view, tools.list().iter()) {
                 tracing::warn!(agent = %name, "{warning}");
             }
         });
@@ -231,7 +233,7 @@ impl Agent {
     /// Waits until its tool servers are ready or have failed once, but not for long: an agent without tools can
     /// still say so.
     pub async fn settled(&self, cancel: &CancellationToken) {
-        let mut tools = self.toolbox.watch();
+        let mut tools = self.tools.servers.watch();
         let settled = tools.wait_for(|view| view.settled);
         tokio::select! {
             _ = tokio::time::timeout(SETTLE_DEADLINE, settled) => {}
@@ -256,11 +258,7 @@ impl Agent {
 
     /// Changes of what it may do, from now on.
     pub fn changes(&self) -> Changes {
-        Changes::since_now(self.toolbox.watch(), self.delegates().map(Delegates::watch))
-    }
-
-    fn a2a_tools(&self) -> impl Iterator<Item = String> {
-        self.a2a.iter().flat_map(|_| A2aTools::tools()).map(str::to_owned)
+        Changes::since_now(self.tools.servers.watch(), self.delegates().map(Delegates::watch))
     }
 
     fn listing(&self) -> Arc<Listing> {
@@ -305,20 +303,26 @@ impl Agent {
     }
 
     /// The request of its model's next turn.
-    pub fn request(&self, state: &RunState, tools: bool) -> ChatRequest {
-        let (view, listing) = (self.toolbox.view(), self.listing());
-        let make = || self.brief(&state.abilities, &view, &listing);
-        let preamble = self.preambles.get((&view, &listing), &state.abilities, make);
+    pub fn request(&self, state: &RunState, with_tools: bool) -> ChatRequest {
+        let (view, tools, listing) = (self.tools.servers.view(), self.tools.list(), self.listing());
+        let make = || self.brief(&state.abilities, &view, &tools, &listing);
+        let preamble = self.preambles.get((&view, &tools, &listing), &state.abilities, make);
         ChatRequest {
             system: preamble.system,
             messages: state.messages.clone(),
-            tools: if tools { preamble.tools } else { Arc::default() },
+            tools: if with_tools { preamble.tools } else { Arc::default() },
             max_output_tokens: None,
             temperature: None,
         }
     }
 
-    fn brief(&self, abilities: &Abilities, view: &ToolsView, listing: &Listing) -> TurnPreamble {
+    fn brief(
+        &self,
+        abilities: &Abilities,
+        view: &ToolsView,
+        tools: &OfferedTools,
+        listing: &Listing,
+    ) -> TurnPreamble {
         let system = match &self.role {
             Role::Supervisor { spec, .. } => {
                 supervisor_prompt(spec, &agent_lines(listing.iter()), &view.servers)
@@ -329,10 +333,7 @@ impl Agent {
                 worker_prompt(self.name.as_str(), &self.prompt, &agent_lines(agents), policy, &view.servers)
             }
         };
-        let own = self.a2a.as_ref().map(|a2a| a2a.specs()).unwrap_or_default();
-        let own = own.into_iter().filter(|own| view.tools.iter().all(|served| served.name != own.name));
-        let served: Vec<ToolSpec> = own.chain(view.tools.iter().cloned()).collect();
-        TurnPreamble { system: system.into(), tools: offered(abilities, &served) }
+        TurnPreamble { system: system.into(), tools: offered(abilities, tools) }
     }
 }
 
@@ -353,11 +354,11 @@ fn answer_mode(mode: rendered::AnswerMode) -> AnswerMode {
     }
 }
 
-/// The tools of the engine and of the servers, in one stable order.
-fn offered(abilities: &Abilities, served: &[ToolSpec]) -> Arc<[ToolSpec]> {
-    let mut specs = builtin_tools(abilities);
-    specs.extend(served.iter().filter(|tool| abilities.tools.contains(&tool.name)).cloned());
-    specs.into()
+/// The tools of the engine and of the sources, in one stable order.
+fn offered(abilities: &Abilities, tools: &OfferedTools) -> Arc<[ToolSpec]> {
+    let own = builtin_tools(abilities).into_iter();
+    let tools = tools.iter().filter(|tool| abilities.tools.contains(&tool.spec.name));
+    own.chain(tools.map(|tool| tool.spec.clone())).collect()
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ use caipe_engine::Abilities;
 use caipe_model::ToolSpec;
 
 use super::delegates::Listing;
+use crate::builtin::OfferedTools;
 use crate::mcp::ToolsView;
 
 /// What a model reads before the conversation. Cheap to clone.
@@ -22,6 +23,7 @@ pub struct PreambleCache(Mutex<Option<(PreambleKey, TurnPreamble)>>);
 #[derive(Debug)]
 struct PreambleKey {
     view: Arc<ToolsView>,
+    tools: OfferedTools,
     listing: Arc<Listing>,
     abilities: Abilities,
 }
@@ -30,20 +32,21 @@ impl PreambleCache {
     /// The preamble for these tools, agents and abilities. It is made again only if one of them has changed.
     pub(super) fn get(
         &self,
-        (view, listing): (&Arc<ToolsView>, &Arc<Listing>),
+        (view, tools, listing): (&Arc<ToolsView>, &OfferedTools, &Arc<Listing>),
         abilities: &Abilities,
         make: impl FnOnce() -> TurnPreamble,
     ) -> TurnPreamble {
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |(key, preamble): &(PreambleKey, TurnPreamble)| {
             let same = Arc::ptr_eq(&key.view, view) && Arc::ptr_eq(&key.listing, listing);
-            (same && key.abilities == *abilities).then(|| preamble.clone())
+            (same && key.tools.is_same(tools) && key.abilities == *abilities).then(|| preamble.clone())
         };
         if let Some(preamble) = newest.as_ref().and_then(fits) {
             return preamble;
         }
         let preamble = make();
-        let key = PreambleKey { view: view.clone(), listing: listing.clone(), abilities: abilities.clone() };
+        let (view, tools, listing) = (view.clone(), tools.clone(), listing.clone());
+        let key = PreambleKey { view, tools, listing, abilities: abilities.clone() };
         *newest = Some((key, preamble.clone()));
         preamble
     }
@@ -63,7 +66,10 @@ mod tests {
         let (view, listing) = (Arc::new(ToolsView::default()), Arc::new(Listing::new()));
         let abilities = Abilities::default();
         let get = |view, listing, abilities, text: &str| {
-            preambles.get((view, listing), abilities, || preamble(text)).system.to_string()
+            preambles
+                .get((view, &OfferedTools::default(), listing), abilities, || preamble(text))
+                .system
+                .to_string()
         };
         assert_eq!(get(&view, &listing, &abilities, "first"), "first");
         assert_eq!(get(&view, &listing, &abilities, "again"), "first");

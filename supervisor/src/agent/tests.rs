@@ -1,14 +1,14 @@
 //! What an agent may do, and what its model reads about it.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use caipe_engine::{Abilities, AgentName, EDGE_TOOLS, Limits, REQUEST_INPUT_TOOL, RunState};
+use caipe_engine::{Abilities, AgentName, Limits, REQUEST_INPUT_TOOL, RunState};
 use caipe_model::{Scripted, ToolSpec};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
 use super::{Agent, Delegate, Delegates, PreambleCache, Role, ToolPolicy, WorkerDelegates, offered};
+use crate::builtin::{OfferedTool, ToolClass};
 use crate::delegation::{ParentCall, RunInfo};
 use crate::mcp::Toolbox;
 
@@ -21,9 +21,8 @@ pub(crate) fn worker() -> Agent {
         prompt: "You help.".to_owned(),
         role: Role::worker(),
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
-        toolbox: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new())
+        tools: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new())
             .into(),
-        a2a: None,
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],
@@ -46,7 +45,7 @@ async fn every_model_is_offered_the_tools_that_the_edge_runs_and_the_form() {
     let mut state = RunState::new(agent.name.clone());
     state.abilities = agent.abilities(&RunInfo::default());
     let request = agent.request(&state, true);
-    for tool in EDGE_TOOLS.into_iter().chain([REQUEST_INPUT_TOOL]) {
+    for tool in ["get_current_date", "wait", "jq", REQUEST_INPUT_TOOL] {
         assert!(names_of(&request.tools).contains(&tool), "{tool}: {:?}", names_of(&request.tools));
     }
     assert!(request.system.starts_with("Agent: helper\n\nYou help."), "{}", request.system);
@@ -98,17 +97,21 @@ async fn a_chain_of_delegations_ends() {
 }
 
 #[test]
-fn a_servers_tool_takes_the_place_of_a_built_in_one() {
-    let tool = |name: &str| ToolSpec {
-        name: name.to_owned(),
-        description: "of a server".to_owned(),
-        schema: json!({"type": "object"}),
+fn where_two_sources_offer_a_tool_the_last_one_counts() {
+    let source = |of: &str, names: &[&str]| -> Arc<[OfferedTool]> {
+        let tool = |name: &&str| ToolSpec {
+            name: (*name).to_owned(),
+            description: of.to_owned(),
+            schema: json!({"type": "object"}),
+        };
+        names.iter().map(tool).map(|spec| OfferedTool::new(spec, ToolClass::Read)).collect()
     };
-    let tools = BTreeSet::from(["jq".to_owned(), "search".to_owned()]);
-    let abilities = Abilities { tools, ..Abilities::default() };
-    let offered = offered(&abilities, &[tool("jq"), tool("search"), tool("gone since")]);
-    let of_server: Vec<_> = offered.iter().filter(|tool| tool.description == "of a server").collect();
-    assert_eq!(of_server.iter().map(|tool| tool.name.as_str()).collect::<Vec<_>>(), ["jq", "search"]);
-    let all = names_of(&offered);
-    assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), all.len(), "no name twice: {all:?}");
+    let agents = source("agents", &["a2a_list", "a2a_call"]);
+    let tools = [agents, source("server", &["a2a_call", "gone since", "search"])].into_iter().collect();
+    let names = ["a2a_call", "a2a_list", "search"].map(str::to_owned);
+    let abilities = Abilities { tools: names.into(), ..Abilities::default() };
+    let offered = offered(&abilities, &tools);
+    let ours = offered.iter().filter(|tool| abilities.tools.contains(&tool.name));
+    let ours: Vec<_> = ours.map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
+    assert_eq!(ours, [("a2a_list", "agents"), ("a2a_call", "server"), ("search", "server")]);
 }

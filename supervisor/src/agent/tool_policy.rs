@@ -6,7 +6,7 @@ use caipe_crds::rendered::RenderedAgent;
 use caipe_crds::resource::agent::AgentMode;
 use caipe_engine::name_matches;
 
-use crate::mcp::{ToolClass, ToolsView};
+use crate::builtin::{OfferedTool, ToolClass};
 
 /// What an agent may do by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,9 +49,9 @@ impl ToolPolicy {
         Self { mode, read_tools: Vec::new(), auto_approve }
     }
 
-    pub(super) fn permitted(&self, view: &ToolsView) -> PermittedTools {
+    pub(super) fn permitted<'a>(&self, tools: impl Iterator<Item = &'a OfferedTool>) -> PermittedTools {
         let mut permitted = PermittedTools::default();
-        for tool in view.classified() {
+        for tool in tools {
             let matches = |patterns: &[String]| {
                 patterns.iter().any(|pattern| tool.names.iter().any(|name| name_matches(pattern, name)))
             };
@@ -59,9 +59,9 @@ impl ToolPolicy {
             match access(self.mode, class, matches(&self.auto_approve)) {
                 Access::Refused => continue,
                 Access::Runs => {}
-                Access::Asks => permitted.asks.push(tool.model_name.to_owned()),
+                Access::Asks => permitted.asks.push(tool.spec.name.clone()),
             }
-            permitted.offered.insert(tool.model_name.to_owned());
+            permitted.offered.insert(tool.spec.name.clone());
         }
         permitted
     }

@@ -2,6 +2,7 @@ use caipe_crds::resource::agent::AgentMode::{Ask, Full, ReadOnly};
 
 use super::Access::{Asks, Refused, Runs};
 use super::*;
+use crate::mcp::ToolsView;
 
 #[test]
 fn the_mode_and_the_class_decide() {
@@ -39,7 +40,7 @@ fn the_lists_of_the_resource_name_tools_as_people_know_them() {
         (policy(ReadOnly, &["ping"], &[]), 2, ""),
         (ToolPolicy::unrestricted(), 5, ""),
     ] {
-        let permitted = policy.permitted(&view);
+        let permitted = policy.permitted(view.tools.iter());
         assert_eq!(
             (permitted.offered.len(), permitted.asks.join(" ").as_str()),
             (offered, asks),
@@ -52,5 +53,5 @@ fn the_lists_of_the_resource_name_tools_as_people_know_them() {
 #[test]
 fn a_name_that_only_looks_like_a_listed_one_is_not_listed() {
     let view = ToolsView::with_servers(&[("s", &["g\u{435}t"])]);
-    assert_eq!(policy(Full, &["get"], &["get"]).permitted(&view).asks.len(), 1);
+    assert_eq!(policy(Full, &["get"], &["get"]).permitted(view.tools.iter()).asks.len(), 1);
 }

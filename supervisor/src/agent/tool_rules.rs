@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use caipe_crds::rendered::{McpServer, Rag, RefusedCalls, ToolBudget as Declared};
 use caipe_engine::{RefusedValues, ToolBudget, ToolTraits, name_matches};
 
-use crate::mcp::ToolsView;
+use crate::builtin::OfferedTool;
 
 /// A rule for the tools that its patterns cover. The first rule that sets a trait decides it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -77,13 +77,13 @@ impl ToolRule {
 }
 
 /// What these rules say of the tools, by their names for the model, and the budgets of the tools.
-pub(super) fn apply(
+pub(super) fn apply<'a>(
     rules: &[ToolRule],
-    view: &ToolsView,
+    tools: impl Iterator<Item = &'a OfferedTool>,
 ) -> (BTreeMap<String, ToolTraits>, BTreeMap<String, ToolBudget>) {
     let (mut traits, mut budgets) = (BTreeMap::new(), BTreeMap::new());
-    for tool in view.classified() {
-        let mut known = ToolTraits::default();
+    for tool in tools {
+        let mut known = tool.traits.clone();
         for rule in rules.iter().filter(|rule| rule.covers(&tool.names)) {
             if let Some(budget) = rule.budget.filter(|_| known.budget.is_none()) {
                 known.budget = Some(rule.key());
@@ -96,7 +96,7 @@ pub(super) fn apply(
             known.refuse.extend_from_slice(&rule.traits.refuse);
         }
         if known != ToolTraits::default() {
-            traits.insert(tool.model_name.to_owned(), known);
+            traits.insert(tool.spec.name.clone(), known);
         }
     }
     (traits, budgets)
@@ -107,6 +107,7 @@ mod tests {
     use caipe_crds::rendered::McpTransport;
 
     use super::*;
+    use crate::mcp::ToolsView;
 
     #[test]
     fn the_tools_of_a_knowledge_base_have_caps_and_sizes() {
@@ -122,7 +123,7 @@ mod tests {
         };
         let view =
             ToolsView::with_servers(&[("kb", &["search", "fetch_document", "fetch_url", "graph_query"])]);
-        let (traits, budget) = apply(&ToolRule::of_knowledge(&rag), &view);
+        let (traits, budget) = apply(&ToolRule::of_knowledge(&rag), view.tools.iter());
         assert_eq!(
             budget,
             [("search".to_owned(), 5.into()), ("fetch_document".to_owned(), 10.into())].into()
@@ -147,7 +148,7 @@ mod tests {
             ("kubernetes", &["resources_get", "pods_get"]),
             ("own", &["resources_list"]),
         ]);
-        let (traits, _) = apply(&rules, &view);
+        let (traits, _) = apply(&rules, view.tools.iter());
         assert_eq!(traits.keys().collect::<Vec<_>>(), ["resources_get"]);
         assert_eq!(traits["resources_get"].refuse, [RefusedValues { argument: "kind".to_owned(), values }]);
     }
@@ -160,7 +161,7 @@ mod tests {
             ..ToolRule::default()
         };
         let view = ToolsView::with_servers(&[("jira", &["get_issue", "get_user", "delete_issue"])]);
-        let (traits, budget) = apply(&[rule("jira/get_*", 7), rule("*", 9)], &view);
+        let (traits, budget) = apply(&[rule("jira/get_*", 7), rule("*", 9)], view.tools.iter());
         assert_eq!(budget, [("jira/get_*".to_owned(), 7.into()), ("*".to_owned(), 9.into())].into());
         assert_eq!(traits["get_issue"].budget, traits["get_user"].budget);
         assert_eq!(traits["delete_issue"].budget.as_deref(), Some("*"));

@@ -29,7 +29,7 @@ use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent
 use crate::mcp::{ServerSpec, Toolbox};
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
-use crate::tools::A2aTools;
+use crate::tools::{A2aTools, ToolSource, ToolSources};
 
 /// The name of the supervisor in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -99,8 +99,7 @@ impl InstanceBuilder<'_> {
             prompt: String::new(),
             role: Role::Supervisor { spec: spec.clone().into(), delegates, self_service },
             model: self.shared_model.clone(),
-            toolbox,
-            a2a: self.a2a(),
+            tools: ToolSources::new(toolbox, self.a2a(spec.a2a.as_ref())),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
@@ -122,8 +121,7 @@ impl InstanceBuilder<'_> {
             prompt: USER_INPUT_PROMPT.to_owned(),
             role: Role::worker(),
             model: self.shared_model.clone(),
-            toolbox: self.start("user-input", Vec::new(), &self.settings.env),
-            a2a: None,
+            tools: ToolSources::new(self.start("user-input", Vec::new(), &self.settings.env), []),
             streaming: self.settings.spec.streaming,
             limits: limits(&self.settings.spec.limits),
             require_approval: Vec::new(),
@@ -137,11 +135,9 @@ impl InstanceBuilder<'_> {
     }
 
     /// The tools that call other A2A agents, if they are configured. Secrets are read now.
-    fn a2a(&self) -> Option<Arc<A2aTools>> {
-        let tools =
-            A2aTools::new(self.settings, &self.factory.remote_http, &self.factory.cards).transpose()?;
-        match tools {
-            Ok(tools) => Some(tools.into()),
+    fn a2a(&self, tools: Option<&rendered::A2aTools>) -> Option<Arc<dyn ToolSource>> {
+        match A2aTools::new(tools?, self.settings, &self.factory.remote_http, &self.factory.cards) {
+            Ok(tools) => Some(Arc::new(tools)),
             Err(error) => {
                 tracing::warn!(%error, "the tools that call other A2A agents are left out");
                 None
@@ -183,8 +179,7 @@ impl InstanceBuilder<'_> {
                 all: self.factory.delegates.clone(),
             }),
             model: own.unwrap_or_else(|| self.shared_model.clone()),
-            toolbox,
-            a2a: None,
+            tools: ToolSources::new(toolbox, self.a2a(agent.a2a.as_ref())),
             streaming: general.streaming,
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),

@@ -11,6 +11,7 @@ use crate::agent::{tool_faults, unmatched_approvals};
 use crate::config::{Environment, Settings};
 use crate::mcp::{ServerSpec, Toolbox};
 use crate::secrets::with_secrets;
+use crate::tools::ToolSources;
 
 /// What an API says that refuses a credential, in lower case.
 const REFUSALS: [&str; 10] = [
@@ -54,16 +55,17 @@ pub async fn examine(settings: &Settings, agent: &RenderedAgent) -> Examination 
     if missing && specs.iter().all(|spec| spec.transport.resolve(&env).is_err()) {
         return Examination { faults, ..Examination::default() };
     }
-    let toolbox = started(specs, &env).await;
-    faults.extend(tool_faults(&toolbox, agent.mode));
+    let tools = ToolSources::from(started(specs, &env).await);
+    let toolbox = &tools.servers;
+    faults.extend(tool_faults(toolbox, agent.mode));
     let view = toolbox.view();
-    faults.extend(unmatched_approvals(&agent.require_approval, &view, &[]));
+    faults.extend(unmatched_approvals(&agent.require_approval, &view, tools.list().iter()));
     let mut examination = Examination { faults, ..Examination::default() };
-    examination.tools = view.tools.iter().map(|tool| tool.name.clone()).collect();
+    examination.tools = view.tools.iter().map(|tool| tool.spec.name.clone()).collect();
     for server in entry.into_iter().flat_map(|entry| &entry.servers) {
         let Some(check) = &server.check else { continue };
         let Some(tool) = view.model_name_of(&server.name, &check.tool) else { continue };
-        match call(&toolbox, tool, check).await {
+        match call(toolbox, tool, check).await {
             Ok(()) => examination.accepted.push(tool.to_owned()),
             Err(fault) => examination.faults.push(with_help(fault, entry)),
         }

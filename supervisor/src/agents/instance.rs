@@ -54,7 +54,7 @@ impl AgentInstance {
 
     pub(super) fn phase(&self) -> AgentPhase {
         match &self.runtime {
-            Runtime::InProcess(agent) => phase_of(&agent.toolbox.view()),
+            Runtime::InProcess(agent) => phase_of(&agent.tools.servers.view()),
             Runtime::Remote(probed) => probed.prober.health().phase,
         }
     }
@@ -70,7 +70,7 @@ impl AgentInstance {
     /// Completes when its phase may have changed after this call.
     pub(super) fn changed(&self) -> BoxFuture<'static, ()> {
         match &self.runtime {
-            Runtime::InProcess(agent) => next_change(agent.toolbox.watch()),
+            Runtime::InProcess(agent) => next_change(agent.tools.servers.watch()),
             Runtime::Remote(probed) => next_change(probed.prober.watch()),
         }
     }
@@ -94,7 +94,7 @@ impl AgentInstance {
     pub(super) fn tools(&self) -> Vec<String> {
         match &self.runtime {
             Runtime::InProcess(agent) => {
-                agent.toolbox.view().tools.iter().map(|tool| tool.name.clone()).collect()
+                agent.tools.servers.view().tools.iter().map(|tool| tool.spec.name.clone()).collect()
             }
             Runtime::Remote(probed) => {
                 probed.prober.health().report.map(|report| report.skills).unwrap_or_default()

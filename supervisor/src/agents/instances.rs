@@ -188,7 +188,7 @@ impl AgentInstances {
     fn shared_toolbox(&self, spec: &InstanceSpec) -> Option<Arc<Toolbox>> {
         let mut same = self.all().filter(|instance| spec.shares_tools_with(&instance.spec));
         same.find_map(|instance| match &instance.runtime {
-            Runtime::InProcess(agent) if agent.name == spec.name() => Some(agent.toolbox.clone()),
+            Runtime::InProcess(agent) if agent.name == spec.name() => Some(agent.tools.servers.clone()),
             _ => None,
         })
     }
@@ -233,8 +233,8 @@ impl AgentInstances {
             tracing::warn!(agent, active, "removing an instance before its delegations have ended");
         }
         let Runtime::InProcess(agent) = instance.runtime else { return None };
-        let is_shared = self.toolboxes().any(|toolbox| Arc::ptr_eq(toolbox, &agent.toolbox));
-        (!is_shared).then(|| agent.toolbox.clone())
+        let is_shared = self.toolboxes().any(|toolbox| Arc::ptr_eq(toolbox, &agent.tools.servers));
+        (!is_shared).then(|| agent.tools.servers.clone())
     }
 
     /// The instances that take new delegations.
@@ -250,7 +250,7 @@ impl AgentInstances {
     /// The tool servers of all instances.
     pub(super) fn toolboxes(&self) -> impl Iterator<Item = &Arc<Toolbox>> {
         self.all().filter_map(|instance| match &instance.runtime {
-            Runtime::InProcess(agent) => Some(&agent.toolbox),
+            Runtime::InProcess(agent) => Some(&agent.tools.servers),
             Runtime::Remote(_) => None,
         })
     }

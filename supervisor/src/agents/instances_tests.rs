@@ -14,6 +14,7 @@ use super::{AgentInstances, Migration, PendingWork, Runtime};
 use crate::agents::AgentRegistry;
 use crate::agents::builder::InstanceFactory;
 use crate::config::Settings;
+use crate::delegation::RunInfo;
 use crate::mcp::Toolbox;
 
 /// An address that refuses connections at once.
@@ -77,7 +78,7 @@ impl TestInstances {
         let jira = AgentName::new("jira");
         let (_, instance) = self.instances.current().find(|(name, _)| **name == jira).unwrap();
         let Runtime::InProcess(agent) = &instance.runtime else { panic!("it is remote") };
-        agent.toolbox.clone()
+        agent.tools.servers.clone()
     }
 }
 
@@ -181,4 +182,32 @@ async fn a_removed_instance_with_an_endless_delegation_is_dropped_after_an_hour(
     assert_eq!(draining(), 0);
     drop(delegation);
     shutdown.cancel();
+}
+
+/// The supervisor always has the tools that call other A2A agents; an agent has them where the resource says so, under its policy.
+#[tokio::test]
+async fn a_named_agent_has_the_tools_that_call_other_agents_under_its_policy() {
+    let agents = [
+        ("ask", ""),
+        ("read", ", mode: ReadOnly"),
+        ("free", ", mode: Full, requireApproval: [a2a_discover]"),
+        ("without", ""),
+    ];
+    let stage =
+        TestInstances::start(&settings(1, &agents, "a2a: { allow: ['*'], agents: [ask, Read, free] }"));
+    let reads = ["a2a_discover", "a2a_list"];
+    let all = ["a2a_call", "a2a_call_streaming", "a2a_discover", "a2a_list"];
+    for (name, offered, asks) in [
+        ("ask", &all[..], &all[..2]),
+        ("read", &reads, &[]),
+        ("free", &all, &reads[..1]),
+        ("without", &[], &[]),
+    ] {
+        let found = stage.instances.current().find(|(agent, _)| agent.as_str() == name);
+        let Runtime::InProcess(agent) = &found.unwrap().1.runtime else { panic!("{name} is remote") };
+        let abilities = agent.abilities(&RunInfo::default());
+        let is_a2a = |tool: &&String| tool.starts_with("a2a_");
+        assert_eq!(abilities.tools.iter().filter(is_a2a).collect::<Vec<_>>(), offered, "{name}");
+        assert_eq!(abilities.require_approval, asks, "{name}");
+    }
 }

@@ -120,7 +120,8 @@ impl AgentRegistry {
         let build = self.factory.with(&settings);
         // Active runs keep the servers that they began with.
         let is_same = self.settings().spec.rag == settings.spec.rag;
-        let toolbox = if is_same { self.supervisor().toolbox.clone() } else { build.supervisor_toolbox() };
+        let toolbox =
+            if is_same { self.supervisor().tools.servers.clone() } else { build.supervisor_toolbox() };
         let supervisor = build.supervisor(toolbox);
         let mut instances = self.instances();
         let work = instances.apply(settings.clone(), &build, false);
@@ -180,7 +181,7 @@ impl AgentRegistry {
 
     /// Stops all tool servers.
     pub async fn shutdown(&self) {
-        let mut toolboxes = vec![self.supervisor().toolbox.clone()];
+        let mut toolboxes = vec![self.supervisor().tools.servers.clone()];
         toolboxes.extend(self.instances().toolboxes().cloned());
         futures::future::join_all(toolboxes.iter().map(|toolbox| toolbox.shutdown())).await;
     }

@@ -21,8 +21,8 @@ use tokio_util::sync::CancellationToken;
 use super::args::{Kb, KbAdd, KbCommand, KbEmbeddings, KbSearch, KbServe, Output};
 use super::server::{listen, stopping, write_address};
 use super::{mcp_endpoint, print};
+use crate::builtin::executable;
 use crate::http;
-use crate::tools::executable;
 
 /// How long clients may take to read the last answers.
 const LAST_ANSWERS: Duration = Duration::from_secs(1);

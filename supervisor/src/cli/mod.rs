@@ -39,7 +39,7 @@ const USAGE: u8 = 2;
 pub fn main() -> ExitCode {
     let args = Args::parse_from(with_server_name(std::env::args_os().collect()));
     if let Command::JqEval = args.command {
-        return ExitCode::from(u8::try_from(crate::tools::jq_eval_main()).unwrap_or(1));
+        return ExitCode::from(u8::try_from(crate::builtin::jq_eval_main()).unwrap_or(1));
     }
     if let Command::PdfText = args.command {
         return ExitCode::from(u8::try_from(caipe_kb::pdf_text_main()).unwrap_or(1));

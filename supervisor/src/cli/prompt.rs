@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
-use caipe_engine::{Abilities, AgentName, AnswerMode, builtin_tools};
+use caipe_engine::{Abilities, AgentName, AnswerMode};
 
 use super::args::Prompt;
 use crate::agent::whole_prompt;
+use crate::builtin::builtin_tools;
 use crate::config::{Settings, environment};
 
 /// The estimated bytes of a token.
@@ -29,7 +30,8 @@ pub(super) fn run(args: &Prompt) -> anyhow::Result<ExitCode> {
         forms: true,
         ..Abilities::default()
     };
-    let tools = builtin_tools(&abilities);
+    let (of_engine, others) = (caipe_engine::builtin_tools(&abilities), builtin_tools());
+    let tools: Vec<_> = of_engine.iter().chain(others.iter().map(|tool| &tool.spec)).collect();
     let bytes = tools.iter().map(|tool| serde_json::to_string(tool).unwrap_or_default().len()).sum::<usize>();
     eprintln!(
         "{}: about {} tokens of prompt, and {} tokens of {} built-in tools; the tools of servers come on top",

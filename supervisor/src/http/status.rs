@@ -58,9 +58,9 @@ pub(super) async fn tools(State(about): State<About>) -> Json<Value> {
         tools.insert(agent.name, agent.tools.into());
     }
     let supervisor = about.registry.supervisor();
-    let view = supervisor.toolbox.view();
+    let view = supervisor.tools.servers.view();
     if !about.alone && !view.servers.is_empty() {
-        let own = view.tools.iter().map(|tool| tool.name.clone()).collect::<Vec<_>>();
+        let own = view.tools.iter().map(|tool| tool.spec.name.clone()).collect::<Vec<_>>();
         tools.insert(supervisor.name.to_string(), own.into());
         let own = supervisor.faults();
         if !own.is_empty() {

@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use caipe_engine::is_builtin;
 use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::server_spec::ServerSpec;
-use super::tool_class::{ToolClass, tool_class};
+use super::tool_class::tool_class;
 use super::tool_list::{MalformedTool, ToolList};
+use crate::builtin::{OfferedTool, ToolClass, is_builtin};
 
 /// The longest name that every model provider accepts.
 const NAME_CHARS: usize = 64;
@@ -30,7 +30,7 @@ const MAX_IGNORED_LINES: usize = 20;
 pub struct ToolsView {
     /// The tools, sorted by name. Names are unique, at most 64 characters, of letters, digits, `_` and `-`; a
     /// tool is prefixed with the name of its server only if another server offers one of the same name.
-    pub tools: Vec<ToolSpec>,
+    pub tools: Arc<[OfferedTool]>,
     /// The servers, in the order they were declared.
     pub servers: Vec<ServerStatus>,
     /// Whether every server is ready or has failed at least once, so that the start is complete.
@@ -72,21 +72,12 @@ pub(super) struct Offer {
     pub(super) class: ToolClass,
 }
 
-/// A tool with what it does and its names.
-pub struct ClassifiedTool<'a> {
-    pub model_name: &'a str,
-    /// The names of exactly this tool: for the model, at its server, and the latter with the server's name.
-    pub names: [String; 3],
-    pub class: ToolClass,
-}
-
 /// The server and the name of a tool there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Route {
     /// The position of the server.
     pub(super) server: usize,
     pub(super) tool: String,
-    class: ToolClass,
     /// The required arguments.
     required: Vec<String>,
 }
@@ -98,6 +89,19 @@ pub(super) struct ServerState {
     pub(super) offers: Vec<Offer>,
     /// Whether the server is ready or has failed at least once.
     pub(super) settled: bool,
+}
+
+impl Offer {
+    /// The tool by its name for the model. People may know it by that one, by the one at its server, by these with the server's
+    /// name, and by those that the model had or would have if another server offered the same tool or not.
+    fn offered(&self, name: String, server: &str) -> OfferedTool {
+        let (own, plain) = (self.spec.name.clone(), model_name(&self.spec.name));
+        let names = vec![name.clone(), own.clone(), format!("{server}/{own}")];
+        let others = [plain.clone(), model_name(&format!("{server}_{own}")), format!("{server}/{plain}")];
+        let known_names = names.iter().cloned().chain(others).collect();
+        let tool = OfferedTool::new(ToolSpec { name, ..self.spec.clone() }, self.class);
+        OfferedTool { names, known_names, ..tool }
+    }
 }
 
 impl ServerState {
@@ -173,25 +177,14 @@ impl ToolsView {
             settled: states.iter().all(|state| state.settled),
             ..Self::default()
         };
-        for (name, (server, _, offer)) in names.into_iter().zip(offers) {
-            view.routes.insert(name.clone(), Route::new(server, offer));
-            view.tools.push(ToolSpec { name, ..offer.spec.clone() });
+        let mut tools = Vec::new();
+        for (name, (index, server, offer)) in names.into_iter().zip(offers) {
+            view.routes.insert(name.clone(), Route::new(index, offer));
+            tools.push(offer.offered(name, server));
         }
-        view.tools.sort_by(|a, b| a.name.cmp(&b.name));
+        tools.sort_by(|a: &OfferedTool, b| a.spec.name.cmp(&b.spec.name));
+        view.tools = tools.into();
         view
-    }
-
-    /// The name of each tool for the model, and all names that people may know it by: that one, the one at its server, these
-    /// with the server's name, and those that the model had or would have if another server offered the same tool or not.
-    pub fn known_names(&self) -> impl Iterator<Item = (&str, Vec<String>)> {
-        self.routes.iter().map(|(name, Route { server, tool, .. })| {
-            let server = self.servers.get(*server).map(|server| server.name.as_str()).unwrap_or_default();
-            let (plain, prefixed) = (model_name(tool), model_name(&format!("{server}_{tool}")));
-            let at_server = [format!("{server}/{tool}"), format!("{server}/{plain}")];
-            let mut names = vec![name.clone(), tool.clone(), plain, prefixed];
-            names.extend(at_server);
-            (name.as_str(), names)
-        })
     }
 
     /// The names of the offered tools at their servers.
@@ -205,20 +198,6 @@ impl ToolsView {
             route.tool == tool && self.servers.get(route.server).is_some_and(|found| found.name == server)
         };
         self.routes.iter().find(|(_, route)| is_it(route)).map(|(name, _)| name.as_str())
-    }
-
-    /// Whether the tool is destructive.
-    pub fn is_destructive(&self, tool: &str) -> bool {
-        self.routes.get(tool).is_some_and(|route| route.class == ToolClass::Destructive)
-    }
-
-    /// The tools with what they do.
-    pub fn classified(&self) -> impl Iterator<Item = ClassifiedTool<'_>> {
-        self.routes.iter().map(|(model_name, Route { server, tool, class, .. })| {
-            let server = self.servers.get(*server).map(|server| server.name.as_str()).unwrap_or_default();
-            let names = [model_name.clone(), tool.clone(), format!("{server}/{tool}")];
-            ClassifiedTool { model_name, names, class: *class }
-        })
     }
 
     /// A view of ready servers, each with tools of these names.
@@ -250,7 +229,7 @@ impl Route {
         let required = offer.spec.schema.get("required").and_then(Value::as_array);
         let required =
             required.into_iter().flatten().filter_map(Value::as_str).map(ToOwned::to_owned).collect();
-        Self { server, tool: offer.spec.name.clone(), class: offer.class, required }
+        Self { server, tool: offer.spec.name.clone(), required }
     }
 
     /// The required arguments that are missing. The server checks everything else.

@@ -79,9 +79,9 @@ fn offers_each_tool_once_and_makes_its_schema_an_object() {
     let (offers, ignored_tools) = offers(&spec, list(tools));
     assert!(ignored_tools.is_empty(), "{ignored_tools:?}");
     let view = ToolsView::of(&[ServerState { offers, ..ServerState::starting("x") }]);
-    let names: Vec<&str> = view.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let names: Vec<&str> = view.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
     assert_eq!(names, ["a", "b"]);
-    assert_eq!(view.tools[0].schema["type"], "object");
+    assert_eq!(view.tools[0].spec.schema["type"], "object");
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn ignores_a_tool_with_a_huge_schema_and_cuts_descriptions() {
     assert_eq!(ignored_tools, ["tool \"huge\" is ignored: its schema is larger than 64 KiB"]);
     let view = ToolsView::of(&[ServerState { offers, ..ServerState::starting("x") }]);
     assert_eq!(view.tools.len(), 1);
-    assert_eq!(view.tools[0].description.chars().count(), 8_000);
+    assert_eq!(view.tools[0].spec.description.chars().count(), 8_000);
 }
 
 #[test]

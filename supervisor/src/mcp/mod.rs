@@ -29,9 +29,8 @@ mod tool_list;
 mod tool_output;
 mod toolbox;
 
-pub use catalog::{ClassifiedTool, ServerPhase, ServerStatus, ToolsView};
+pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
 pub use server_spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
-pub use tool_class::ToolClass;
 pub use toolbox::Toolbox;

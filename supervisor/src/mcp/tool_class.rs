@@ -4,17 +4,7 @@ use caipe_engine::{ApprovalPattern, name_matches};
 use rmcp::model::ToolAnnotations;
 
 use super::server_spec::ServerSpec;
-
-/// What a tool does, the harmless first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ToolClass {
-    /// It changes nothing.
-    Read,
-    /// It changes something. So does a tool that nothing is known of.
-    Write,
-    /// It deletes, merges, revokes or otherwise destroys.
-    Destructive,
-}
+use crate::builtin::ToolClass;
 
 /// First words of names of tools that read.
 const READS: [&str; 26] = [

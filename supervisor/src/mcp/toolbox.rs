@@ -76,11 +76,6 @@ impl Toolbox {
         patterns.into_iter().cloned().collect()
     }
 
-    /// Whether a tool of this name is offered now.
-    pub fn has(&self, tool: &str) -> bool {
-        self.registry.view().borrow().route(tool).is_some()
-    }
-
     /// Calls a tool by its name in the [`ToolsView`].
     ///
     /// A failure is an output with `is_error` whose text names server and tool and says what to do. A call of a server that is being

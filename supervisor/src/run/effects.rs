@@ -16,7 +16,7 @@ use super::model_turn::ModelTurn;
 use crate::agent::BackendLease;
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, RunInfo};
 use crate::metrics::metrics;
-use crate::tools::{Caller, Progress, source_of};
+use crate::tools::{Caller, Progress};
 
 /// Events of a delegation that may wait for the driver; a slow driver slows the reading of the agent's stream.
 const EVENT_QUEUE: usize = 64;
@@ -57,7 +57,7 @@ impl EffectRunner {
         let (progress, received) = mpsc::channel(PROGRESS_QUEUE);
         let caller = Caller { call: call.clone(), run: self.run.clone(), progress };
         let span = tracing::debug_span!("tool", agent = %self.agent.name, tool);
-        let source = source_of(&tool, &self.agent.toolbox, self.agent.a2a.as_ref());
+        let source = self.agent.tools.source_of(&tool);
         let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
         let work = async move {
             let started = Instant::now();

@@ -1,20 +1,22 @@
 //! The sources of an agent's tools.
 
+use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_engine::{EDGE_TOOLS, ToolOutput};
+use caipe_engine::ToolOutput;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
 use super::{A2aTools, Caller};
+use crate::builtin::{OfferedTool, OfferedTools, builtin_tools, call_builtin};
 use crate::mcp::Toolbox;
 
-/// Something that offers tools to an agent. Where two sources offer a tool of the same name, the first one counts.
+/// Something that offers tools to an agent. Everything callable that the engine does not answer itself is one.
 #[async_trait]
-pub trait ToolSource: Send + Sync {
-    /// Whether it offers the tool now.
-    fn offers(&self, tool: &str) -> bool;
+pub trait ToolSource: Send + Sync + fmt::Debug {
+    /// The tools that it offers now, in a stable order; the same `Arc` until they change.
+    fn list(&self) -> Arc<[OfferedTool]>;
 
     /// Calls a tool that it offers. A failure is an output with `is_error`, for the model. Cancelling ends the call at once.
     async fn call(
@@ -29,8 +31,8 @@ pub trait ToolSource: Send + Sync {
 /// The tools of the MCP servers.
 #[async_trait]
 impl ToolSource for Toolbox {
-    fn offers(&self, tool: &str) -> bool {
-        self.has(tool)
+    fn list(&self) -> Arc<[OfferedTool]> {
+        self.view().tools.clone()
     }
 
     async fn call(
@@ -47,8 +49,8 @@ impl ToolSource for Toolbox {
 /// The tools that call other agents.
 #[async_trait]
 impl ToolSource for A2aTools {
-    fn offers(&self, tool: &str) -> bool {
-        Self::tools().any(|name| name == tool)
+    fn list(&self) -> Arc<[OfferedTool]> {
+        self.offered.clone()
     }
 
     async fn call(
@@ -68,8 +70,8 @@ struct BuiltIn;
 
 #[async_trait]
 impl ToolSource for BuiltIn {
-    fn offers(&self, tool: &str) -> bool {
-        EDGE_TOOLS.contains(&tool)
+    fn list(&self) -> Arc<[OfferedTool]> {
+        builtin_tools()
     }
 
     async fn call(
@@ -79,13 +81,43 @@ impl ToolSource for BuiltIn {
         _: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        super::call_builtin(tool, &arguments, cancel).await
+        call_builtin(tool, &arguments, cancel).await
     }
 }
 
-/// The source of a tool; without one, the servers, which report that there is no such tool.
-pub fn source_of(tool: &str, servers: &Arc<Toolbox>, agents: Option<&Arc<A2aTools>>) -> Arc<dyn ToolSource> {
-    let agents = agents.map(|agents| agents.clone() as Arc<dyn ToolSource>);
-    let sources = [Some(servers.clone() as Arc<dyn ToolSource>), agents, Some(Arc::new(BuiltIn))];
-    sources.into_iter().flatten().find(|source| source.offers(tool)).unwrap_or_else(|| servers.clone())
+/// The sources of one agent's tools, in the order in which the model reads them.
+#[derive(Debug, Clone)]
+pub struct ToolSources {
+    /// The MCP servers, the last source. Consecutive instances of an agent share them if they are the same.
+    pub servers: Arc<Toolbox>,
+    others: Vec<Arc<dyn ToolSource>>,
+}
+
+impl ToolSources {
+    /// The built-in tools, `others`, and the tools of the servers.
+    pub fn new(servers: Arc<Toolbox>, others: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
+        let built_in: Arc<dyn ToolSource> = Arc::new(BuiltIn);
+        Self { servers, others: std::iter::once(built_in).chain(others).collect() }
+    }
+
+    /// What they offer now.
+    pub fn list(&self) -> OfferedTools {
+        self.all().map(|source| source.list()).collect()
+    }
+
+    /// The source of a tool; without one, the servers, which report that there is no such tool.
+    pub fn source_of(&self, tool: &str) -> Arc<dyn ToolSource> {
+        let offers = |source: &Arc<dyn ToolSource>| source.list().iter().any(|it| it.spec.name == tool);
+        self.all().filter(offers).last().unwrap_or_else(|| self.servers.clone())
+    }
+
+    fn all(&self) -> impl Iterator<Item = Arc<dyn ToolSource>> {
+        self.others.iter().cloned().chain(std::iter::once(self.servers.clone() as Arc<dyn ToolSource>))
+    }
+}
+
+impl From<Toolbox> for ToolSources {
+    fn from(servers: Toolbox) -> Self {
+        Self::new(servers.into(), [])
+    }
 }

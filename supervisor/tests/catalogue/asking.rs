@@ -8,8 +8,8 @@ use caipe_store::MemoryStore;
 use caipe_supervisor::agent::Agent;
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
+use caipe_supervisor::builtin::ToolClass;
 use caipe_supervisor::delegation::AgentBackend;
-use caipe_supervisor::mcp::ToolClass;
 use caipe_supervisor::run::Runs;
 use serde_json::{Value, json};
 
@@ -61,13 +61,13 @@ pub(crate) fn script(agent: &str) -> Value {
 
 /// Runs the call twice: rejected, and approved, which shows that the first one was not sent.
 pub(crate) async fn check(entry: &Entry, agent: &Arc<Agent>, surroundings: &Surroundings) {
-    let view = agent.toolbox.view();
-    let writes: Vec<_> = view.classified().filter(|tool| tool.class != ToolClass::Read).collect();
+    let view = agent.tools.servers.view();
+    let writes: Vec<_> = view.tools.iter().filter(|tool| tool.class != ToolClass::Read).collect();
     let Some((tool, arguments)) = write_of(&entry.name) else {
-        let writes: Vec<_> = writes.iter().map(|tool| tool.model_name).collect();
+        let writes: Vec<_> = writes.iter().map(|tool| &tool.spec.name).collect();
         return assert!(writes.is_empty(), "{}: name one of {writes:?} in WRITES", entry.name);
     };
-    assert!(writes.iter().any(|it| it.model_name == tool), "{}: {tool} writes", entry.name);
+    assert!(writes.iter().any(|it| it.spec.name == tool), "{}: {tool} writes", entry.name);
     let before = surroundings.requests(entry);
     decide(entry, agent, (tool, &arguments), "reject", || {
         assert_eq!(surroundings.requests(entry), before, "{}: {tool} is sent without approval", entry.name);

@@ -15,8 +15,9 @@ use caipe_crds::catalogue::{self, Entry};
 use caipe_fixtures::requirements::Requirement;
 use caipe_supervisor::agent::Agent;
 use caipe_supervisor::agents::{AgentRegistry, Examination, examine};
+use caipe_supervisor::builtin::ToolClass;
 use caipe_supervisor::config::Settings;
-use caipe_supervisor::mcp::{ServerPhase, ToolClass, ToolsView};
+use caipe_supervisor::mcp::{ServerPhase, ToolsView};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -246,14 +247,14 @@ impl Running {
         let registry =
             AgentRegistry::start_alone(settings, reqwest::Client::new(), &CancellationToken::new()).unwrap();
         let agent = registry.supervisor();
-        let mut views = agent.toolbox.watch();
+        let mut views = agent.tools.servers.watch();
         drop(
             tokio::time::timeout(PATIENCE, views.wait_for(|view| view.settled))
                 .await
                 .expect("settled")
                 .unwrap(),
         );
-        for server in &agent.toolbox.view().servers {
+        for server in &agent.tools.servers.view().servers {
             assert_eq!(server.phase, ServerPhase::Ready, "{}: {:?}", agent.name, server.message);
         }
         Self { registry, agent, took: began.elapsed() }
@@ -262,10 +263,7 @@ impl Running {
 
 /// The size of the descriptions in tokens, at four characters each.
 fn tokens(view: &ToolsView) -> usize {
-    let size = |tool: &caipe_model::ToolSpec| {
-        tool.name.len() + tool.description.len() + tool.schema.to_string().len()
-    };
-    view.tools.iter().map(size).sum::<usize>() / 4
+    usize::try_from(view.tools.iter().map(|tool| tool.tokens).sum::<u64>()).unwrap()
 }
 
 /// The agents that run in a process of this program.
@@ -282,7 +280,7 @@ async fn each_agent_starts_with_the_tools_of_the_catalogue_asks_before_it_writes
         let surroundings = Surroundings::new(entry, &tools).await;
         let script = asking::script(&entry.name);
         let running = Running::start(surroundings.settings(&json!({"name": entry.name}), &script)).await;
-        let view = running.agent.toolbox.view();
+        let view = running.agent.tools.servers.view();
         check_tools(entry, &view);
         check_reads(entry, &running.agent, &surroundings).await;
         table.add(entry, &view, running.took, &surroundings.env["XDG_CACHE_HOME"]);
@@ -307,17 +305,17 @@ async fn each_agent_starts_with_the_tools_of_the_catalogue_asks_before_it_writes
 fn check_tools(entry: &Entry, view: &ToolsView) {
     let mut listed = entry.tools();
     listed.sort();
-    let offered: Vec<&str> = view.tools.iter().map(|tool| tool.name.as_str()).collect();
+    let offered: Vec<&str> = view.tools.iter().map(|tool| tool.spec.name.as_str()).collect();
     assert!(listed.is_empty() || offered == listed, "{}: {offered:?} instead of {listed:?}", entry.name);
     let tokens = tokens(view);
     assert!(tokens < MAX_TOKENS, "{}: {tokens} tokens", entry.name);
-    assert!(view.classified().any(|tool| tool.class == ToolClass::Read), "{}: nothing reads", entry.name);
+    assert!(view.tools.iter().any(|tool| tool.class == ToolClass::Read), "{}: nothing reads", entry.name);
     // The doctor calls it without approval.
     for check in entry.servers.iter().filter_map(|server| server.check.as_ref()) {
-        let offered = view.classified().find(|tool| tool.names[1] == check.tool);
+        let offered = view.tools.iter().find(|tool| tool.names[1] == check.tool);
         assert_eq!(offered.map(|tool| tool.class), Some(ToolClass::Read), "{}: {}", entry.name, check.tool);
     }
-    let class = |tool: &str| view.classified().find(|it| it.model_name == tool).map(|it| it.class);
+    let class = |tool: &str| view.tools.iter().find(|it| it.spec.name == tool).map(|it| it.class);
     for (_, tool, _, _, destructive) in CALLS.iter().filter(|call| call.0 == entry.name) {
         assert_eq!(class(tool), Some(ToolClass::Read), "{}: {tool}", entry.name);
         for tool in *destructive {
@@ -330,7 +328,7 @@ fn check_tools(entry: &Entry, view: &ToolsView) {
 async fn check_reads(entry: &Entry, agent: &Agent, surroundings: &Surroundings) {
     let Some((_, tool, arguments, path, _)) = CALLS.iter().find(|call| call.0 == entry.name) else { return };
     let arguments: serde_json::Map<_, _> = serde_json::from_str(arguments).unwrap();
-    drop(agent.toolbox.call(tool, arguments, CancellationToken::new()).await);
+    drop(agent.tools.servers.call(tool, arguments, CancellationToken::new()).await);
     let seen = [surroundings.api.seen(), surroundings.proxy.seen()].concat();
     let asked = |seen: &Seen| seen.target.starts_with(path) && seen.has_credential;
     assert!(path.is_empty() || seen.iter().any(asked), "{}: {tool}: {seen:?}", entry.name);
@@ -379,11 +377,12 @@ async fn a_read_only_agent_is_offered_what_reads() {
         let surroundings = Surroundings::new(entry, &tools).await;
         let agent = json!({"name": name, "mode": "ReadOnly"});
         let running = Running::start(surroundings.settings(&agent, &asking::script(name))).await;
-        let view = running.agent.toolbox.view();
+        let view = running.agent.tools.servers.view();
         let writes: Vec<_> = view
-            .classified()
+            .tools
+            .iter()
             .filter(|tool| tool.class != ToolClass::Read)
-            .map(|tool| tool.model_name)
+            .map(|tool| tool.spec.name.as_str())
             .collect();
         assert!(writes.is_empty(), "{name}: the server's own switch leaves {writes:?}");
         running.registry.shutdown().await;

@@ -8,6 +8,7 @@ use caipe_engine::{AgentName, Effect, Input, Limits, Phase, RunState, decide};
 use caipe_fixtures::mcp::DESTRUCTIVE;
 use caipe_model::{Completion, FinishReason, Message, Part, Role, Scripted, ToolCall, Usage};
 use caipe_supervisor::agent::{Agent, PreambleCache, Role as AgentRole, ToolPolicy};
+use caipe_supervisor::builtin::is_builtin;
 use caipe_supervisor::delegation::RunInfo;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox};
 use serde_json::Map;
@@ -34,8 +35,7 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         prompt: String::new(),
         role: AgentRole::worker(),
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
-        toolbox: toolbox.into(),
-        a2a: None,
+        tools: toolbox.into(),
         streaming: true,
         limits: Limits::default(),
         require_approval: require_approval.iter().map(|pattern| (*pattern).to_owned()).collect(),
@@ -53,8 +53,8 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
 /// The tools whose calls run without a person, by their names for the model.
 fn free(agent: &Agent, demanded: &[&str]) -> BTreeSet<String> {
     let demanded: Vec<String> = demanded.iter().map(|pattern| (*pattern).to_owned()).collect();
-    let tools = agent.toolbox.view().tools.clone();
-    tools.into_iter().map(|tool| tool.name).filter(|tool| runs(agent, &demanded, tool)).collect()
+    let tools = agent.tools.servers.view().tools.clone();
+    tools.iter().map(|tool| tool.spec.name.clone()).filter(|tool| runs(agent, &demanded, tool)).collect()
 }
 
 /// Whether a call runs at once; otherwise it waits for a person.
@@ -93,17 +93,17 @@ async fn asks_for_each_destructive_tool_of_a_deceptive_server() {
         vec!["*DELETE*all*", "Write_File"],
     ] {
         let agent = agent([stand_in("files", &["--mode", "deceptive"])], &required).await;
-        let offered = agent.toolbox.view().tools.len();
+        let offered = agent.tools.servers.view().tools.len();
         assert_eq!(offered, HARMLESS.len() + destructive.len(), "the name that comes twice is one tool");
         assert_eq!(free(&agent, &[]), harmless(), "{required:?}");
-        agent.toolbox.shutdown().await;
+        agent.tools.servers.shutdown().await;
     }
     // The patterns of a supervisor that delegates to this process, beside those of its own.
     let agent = agent([stand_in("files", &["--mode", "deceptive"])], &["write_file"]).await;
     assert_eq!(free(&agent, &["*delete*"]), harmless());
     let deleting = free(&agent, &[]);
     assert!(deleting.len() > harmless().len() && !deleting.contains("files_write_file"), "{deleting:?}");
-    agent.toolbox.shutdown().await;
+    agent.tools.servers.shutdown().await;
 }
 
 async fn asks_for_each_tool_that_two_servers_offer() {
@@ -111,25 +111,25 @@ async fn asks_for_each_tool_that_two_servers_offer() {
     let agent = agent(two(), &["*delete*", "write_file"]).await;
     let expected = HARMLESS.iter().flat_map(|tool| ["one", "two"].map(|server| format!("{server}_{tool}")));
     assert_eq!(free(&agent, &[]), expected.collect());
-    agent.toolbox.shutdown().await;
+    agent.tools.servers.shutdown().await;
 
     let agent = self::agent(two(), &["one/*"]).await;
     let free = free(&agent, &[]);
     assert!(!free.is_empty() && free.iter().all(|tool| tool.starts_with("two_")), "{free:?}");
-    agent.toolbox.shutdown().await;
+    agent.tools.servers.shutdown().await;
 }
 
 async fn asks_for_a_tool_that_the_server_adds_later() {
     let agent = agent([stand_in("files", &["--mode", "deceptive"])], &["files/added"]).await;
     assert!(agent.faults().iter().any(|fault| fault.contains("`files/added` matches no tool")));
-    let mut views = agent.toolbox.watch();
-    let output = agent.toolbox.call("change", Map::new(), CancellationToken::new()).await;
+    let mut views = agent.tools.servers.watch();
+    let output = agent.tools.servers.call("change", Map::new(), CancellationToken::new()).await;
     assert!(!output.is_error, "{}", output.content);
-    let is_listed = views.wait_for(|view| view.tools.iter().any(|tool| tool.name == "added"));
+    let is_listed = views.wait_for(|view| view.tools.iter().any(|tool| tool.spec.name == "added"));
     drop(tokio::time::timeout(PATIENCE, is_listed).await.expect("the list changes").unwrap());
     assert!(!free(&agent, &[]).contains("added"));
     assert!(agent.faults().is_empty(), "{:?}", agent.faults());
-    agent.toolbox.shutdown().await;
+    agent.tools.servers.shutdown().await;
 }
 
 async fn asks_by_mode_whatever_a_deceptive_server_claims() {
@@ -139,14 +139,12 @@ async fn asks_by_mode_whatever_a_deceptive_server_claims() {
     let echo = BTreeSet::from(["echo".to_owned()]);
     assert_eq!(free(&agent, &[]), echo, "a tool that nothing is known of asks");
     agent.tool_policy = policy(AgentMode::ReadOnly);
-    assert_eq!(
-        agent.abilities(&RunInfo::default()).tools,
-        echo,
-        "the model sees no other tool, and the engine refuses it"
-    );
+    let mut offered = agent.abilities(&RunInfo::default()).tools;
+    offered.retain(|tool| !is_builtin(tool));
+    assert_eq!(offered, echo, "the model sees no other tool of the server, and the engine refuses it");
     agent.tool_policy = policy(AgentMode::Full);
     let deleting: Vec<String> = free(&agent, &[]).into_iter().filter(|tool| tool.contains("elete")).collect();
     assert!(deleting.is_empty(), "{deleting:?}");
     assert!(free(&agent, &[]).is_superset(&harmless()));
-    agent.toolbox.shutdown().await;
+    agent.tools.servers.shutdown().await;
 }

@@ -25,7 +25,7 @@ async fn offers_what_the_server_has() {
     let bench = Bench::settled([stand_in("one", &[])]).await;
     let view = bench.toolbox.view();
     assert_eq!(names(&view), ["add", "big", "echo", "env", "fail", "mixed", "slow", "structured"]);
-    let echo = view.tools.iter().find(|tool| tool.name == "echo").unwrap();
+    let echo = &view.tools.iter().find(|tool| tool.spec.name == "echo").unwrap().spec;
     assert_eq!(echo.description, "The echo tool.");
     assert_eq!(echo.schema["required"], json!(["text"]));
     let status = status(&view, "one");

@@ -136,7 +136,7 @@ pub(crate) fn message(view: &ToolsView, server: &str) -> String {
 }
 
 pub(crate) fn names(view: &ToolsView) -> Vec<&str> {
-    view.tools.iter().map(|tool| tool.name.as_str()).collect()
+    view.tools.iter().map(|tool| tool.spec.name.as_str()).collect()
 }
 
 /// Waits until something holds.

@@ -174,6 +174,41 @@ fn the_tools_for_agents_of_others() {
 }
 
 #[test]
+fn an_agent_that_the_resource_names_has_the_tools_for_agents_of_others() {
+    let agents = "agents: [{ name: jira, delegates: [pipelines] }, { name: github }, { name: argocd, enabled: false }, \
+                  { name: pipelines, external: { url: 'https://p.example' } }, { name: other, external: { url: 'https://o.example' } }]";
+    let with = |names: &str| {
+        let resource = resource(&format!("{agents}\na2a: {{ allow: [ '*.example' ], agents: [{names}] }}"));
+        resolve(&resource, &BTreeMap::new())
+    };
+    let resolved = with("Jira, github, argocd").unwrap();
+    let of = |spec: &RenderedSpec, name: &str| {
+        let tools = spec.agent(name).unwrap().a2a.clone();
+        tools.map(|tools| (tools.agents.join(" "), tools.allow.join(" ")))
+    };
+    let allow = "*.example".to_owned();
+    assert_eq!(of(&resolved.spec, "jira"), Some(("pipelines".to_owned(), allow.clone())));
+    assert_eq!(of(&resolved.spec, "github"), Some((String::new(), allow.clone())));
+    assert_eq!(of(&resolved.spec, "pipelines"), None);
+    assert!(
+        resolved
+            .warnings
+            .iter()
+            .any(|it| it.to_string().contains("spec.a2a.agents[2]: the agent `argocd` is not"))
+    );
+    let (alone, own) = resolved.spec.for_agent("jira").unwrap();
+    assert_eq!((of(&alone, "jira"), alone.a2a), (Some(("pipelines".to_owned(), allow)), None));
+    assert_eq!(own.a2a.unwrap().agents, ["pipelines"]);
+    for (name, fault) in [("pipelines", "is another program"), ("jirra", "there is no agent `jirra`")] {
+        let faults = with(name).unwrap_err().to_string();
+        assert!(faults.contains("spec.a2a.agents[0]: ") && faults.contains(fault), "{faults}");
+    }
+    let required = resource("agents: [{ name: jira, requireApproval: [a2a_call] }]\na2a: { agents: [jira] }");
+    let warnings = resolve(&required, &BTreeMap::new()).unwrap().warnings;
+    assert!(!warnings.iter().any(|it| it.to_string().contains("requireApproval")), "{warnings:?}");
+}
+
+#[test]
 fn the_store() {
     assert_eq!(default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "memory")]).store, Store::Memory {});
     assert_eq!(default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "SQLite")]).store, Store::Sqlite {});

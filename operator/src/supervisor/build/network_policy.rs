@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use caipe_crds::names::{METRICS_PORT, PORT};
-use caipe_crds::rendered::{McpTransport, ModelChoice, Placement, RenderedAgent, Store};
+use caipe_crds::rendered::{A2aTools, McpTransport, ModelChoice, Placement, RenderedAgent, Store};
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::networking::v1::{
@@ -171,9 +171,7 @@ fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicy
 fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     let mut egress = egress_to_models(cx);
     let spec = &cx.inputs.decision.spec;
-    for entry in spec.a2a.iter().flat_map(|tools| &tools.allow) {
-        allowed(entry, &mut egress);
-    }
+    a2a_egress(spec.a2a.as_ref(), &mut egress);
     if let Some(rag) = &spec.rag {
         egress.url(&rag.url);
     }
@@ -208,12 +206,18 @@ fn model_egress(model: &ModelChoice, egress: &mut Egress) {
     }
 }
 
+/// The destinations of the tools that call other A2A agents.
+fn a2a_egress(tools: Option<&A2aTools>, egress: &mut Egress) {
+    tools.into_iter().flat_map(|tools| &tools.allow).for_each(|entry| allowed(entry, egress));
+}
+
 /// The destinations of an agent and of its sidecars.
 fn agent_egress(member: &Member<'_>, egress: &mut Egress) {
-    let RenderedAgent { mcp, model, .. } = member.rendered;
+    let RenderedAgent { mcp, model, a2a, .. } = member.rendered;
     if let Some(model) = model {
         model_egress(model, egress);
     }
+    a2a_egress(a2a.as_ref(), egress);
     for server in mcp {
         if let McpTransport::Http { url, .. } = &server.transport {
             egress.url(url);

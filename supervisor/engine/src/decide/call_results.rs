@@ -89,8 +89,8 @@ pub(super) fn close(call: &mut PendingCall, result: Result<String, String>, char
         Ok(text) if text.trim().is_empty() => "(no output)".to_owned(),
         Ok(text) | Err(text) => truncated(&text, chars, TRUNCATED).into_owned(),
     };
-    call.status =
-        CallStatus::Done { result: ToolResult { call_id: call.id.clone(), content: text, is_error } };
+    let result = ToolResult { call_id: call.id.clone(), content: text, is_error };
+    call.status = CallStatus::Done { result, not_run: false };
 }
 
 /// The saved state of a delegation, if there is one.
@@ -109,7 +109,9 @@ pub(super) fn conclude_round(state: &mut RunState) {
     let results: Vec<ToolResult> = std::mem::take(&mut state.calls)
         .into_iter()
         .filter(|call| call.step_of.is_none())
-        .filter_map(|call| if let CallStatus::Done { result } = call.status { Some(result) } else { None })
+        .filter_map(
+            |call| if let CallStatus::Done { result, .. } = call.status { Some(result) } else { None },
+        )
         .collect();
     if !results.is_empty() {
         state.messages.push(Arc::new(Message::results(results)));

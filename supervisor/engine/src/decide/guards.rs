@@ -8,9 +8,7 @@ use crate::budget::LimitKind;
 use crate::digest;
 use crate::loops::{Loops, Repeated};
 use crate::state::{CallStatus, RunState};
-use crate::tools::{TODO_TOOL, WAIT_TOOL};
-
-use super::limits;
+use crate::tools::TODO_TOOL;
 
 /// Calls that are not run before the run must answer.
 const REFUSALS: u32 = 2;
@@ -20,7 +18,7 @@ const COMMENTS: [&str; 2] = ["thought", "reason"];
 
 /// The result of a call that a guard does not run; `None` if it may run.
 pub(super) fn refusal(state: &mut RunState, call: &ToolCall) -> Option<String> {
-    if call.name == WAIT_TOOL {
+    if state.abilities.traits_of(&call.name).is_pause {
         return None;
     }
     let guards = state.abilities.limits.guards;
@@ -51,10 +49,7 @@ fn reached(repeated: Option<&mut Repeated>, most: u32) -> Option<u32> {
 }
 
 fn not_run(why: &str) -> String {
-    format!(
-        "{} The call was not made: {why}. Do something else, or answer with what you have.",
-        limits::NOT_RUN
-    )
+    format!("[Not run] The call was not made: {why}. Do something else, or answer with what you have.")
 }
 
 /// Looks at the results of a round of calls, and adds reminders to them.
@@ -63,14 +58,18 @@ pub(super) fn review(state: &mut RunState) {
     let mut has_worked = false;
     for at in 0..state.calls.len() {
         let call = &state.calls[at];
-        let CallStatus::Done { result } = &call.status else { continue };
-        if call.step_of.is_some() || limits::is_limit(&result.content) {
+        let CallStatus::Done { result, not_run: false } = &call.status else { continue };
+        if call.step_of.is_some() {
             continue;
         }
         let Some(request) = request(state, &call.id).cloned() else { continue };
         has_worked |= request.name != TODO_TOOL;
+        if state.abilities.traits_of(&request.name).is_pause {
+            state.counters.loops.calls.clear();
+            continue;
+        }
         let reminder = follow(&mut state.counters.loops, &request, result, guards);
-        if let (Some(reminder), CallStatus::Done { result }) = (reminder, &mut state.calls[at].status) {
+        if let (Some(reminder), CallStatus::Done { result, .. }) = (reminder, &mut state.calls[at].status) {
             result.content.push_str("\n\n[Reminder] ");
             result.content.push_str(&reminder);
         }
@@ -104,11 +103,6 @@ fn follow(
     result: &ToolResult,
     guards: crate::abilities::GuardLimits,
 ) -> Option<String> {
-    if call.name == WAIT_TOOL {
-        // A model that waits between equal calls polls.
-        loops.calls.clear();
-        return None;
-    }
     let signature = signature(call);
     let times = loops.count_call(&signature, &result.content);
     let errors = loops.count_error(&call.name, result.is_error.then_some(&result.content));

@@ -13,7 +13,7 @@ use crate::effects::Effects;
 use crate::event::{Emit, EventKind};
 use crate::state::{Phase, RunState};
 
-use super::limit::{CAPPED, Limit, OVER_BUDGET, money, number};
+use super::limit::{Limit, OVER_BUDGET, money, number};
 use super::tool_limits;
 
 /// The result of each call of a turn whose calls are all used up, after the model has read the reason once.
@@ -21,14 +21,6 @@ const USED_UP: &str = "RAG budget exhausted. Synthesize your answer from what wa
 
 /// The same for other tools.
 const OTHERS_USED_UP: &str = "Budget exhausted. Write your answer from the results above.";
-
-/// The beginning of the results of calls that a guard stops.
-pub(super) const NOT_RUN: &str = "[Not run]";
-
-/// Whether a result only says that its call was not run.
-pub(super) fn is_limit(result: &str) -> bool {
-    [CAPPED, OVER_BUDGET, NOT_RUN].iter().any(|start| result.starts_with(start))
-}
 
 /// Counts a call against the budgets of its run and its tool. If one is used up, returns the result of the call. It reads as
 /// a success, because a model tries again after an error.

@@ -12,9 +12,8 @@ use super::{guards, limits};
 /// The percentage of the context at which the conversation is trimmed, and to which.
 const FILL: (u64, u64) = (80, 60);
 
-/// The estimated tokens of a tool's description, and the most tools that the estimate counts.
-const TOOL_TOKENS: u64 = 500;
-const MOST_TOOLS: usize = 50;
+/// Most tokens of descriptions of tools that lower the space for the conversation.
+const MOST_TOOL_TOKENS: u64 = 25_000;
 
 /// Asks the model for the next turn, or for its last answer if no step is left.
 pub(super) fn ask(state: &mut RunState, out: &mut Effects) {
@@ -58,7 +57,7 @@ pub(super) const fn steps_left(state: &RunState) -> bool {
 
 /// The most tokens of the conversation, and those after trimming.
 pub(super) fn budget(state: &RunState) -> (u64, u64) {
-    let tools = u64::try_from(state.abilities.tools.len().min(MOST_TOOLS)).unwrap_or_default() * TOOL_TOKENS;
+    let tools = state.abilities.tool_tokens.min(MOST_TOOL_TOKENS);
     let share = |percent: u64| {
         (state.abilities.limits.context_tokens.saturating_mul(percent) / 100).saturating_sub(tools)
     };

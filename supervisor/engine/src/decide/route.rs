@@ -11,8 +11,7 @@ use crate::state::CallKind;
 use crate::tools::glob::name_matches;
 use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
-    ApprovalPattern, EDGE_TOOLS, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
-    offers_files,
+    ApprovalPattern, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response, offers_files,
 };
 
 /// Most names that an error lists.
@@ -59,7 +58,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             question: Some(form_tool::form(name, &arguments)?.into()),
             arguments,
         },
-        _ if abilities.tools.contains(name) || EDGE_TOOLS.contains(&name) => {
+        _ if abilities.tools.contains(name) => {
             permitted(abilities, name, &arguments)?;
             start(abilities, name, CallKind::Tool, arguments)
         }

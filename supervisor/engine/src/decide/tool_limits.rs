@@ -53,7 +53,8 @@ fn cap_text(tool: &str, most: u64, is_knowledge: bool) -> String {
 /// Counts the result of a call, and how long the call took.
 pub(super) fn count_result(state: &mut RunState, id: &str, time_ms: u64) {
     let Some(call) = state.calls.iter().find(|call| call.id == id) else { return };
-    let (CallStatus::Done { result }, Some((key, _))) = (&call.status, budget_of(state, &call.name)) else {
+    let (CallStatus::Done { result, .. }, Some((key, _))) = (&call.status, budget_of(state, &call.name))
+    else {
         return;
     };
     let tokens = conversation::text_tokens(&result.content);

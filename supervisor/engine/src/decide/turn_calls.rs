@@ -97,12 +97,12 @@ fn respond(
 /// Answers a call at once, or prepares its start.
 fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> PendingCall {
     if let Some(text) = guards::refusal(state, request) {
-        return closed(request, Ok(text));
+        return not_run(request, text);
     }
     match route::route(&state.abilities, request) {
         Route::Start { kind, mut arguments, question } => {
             if let Some(text) = limits::spend(state, &request.name, out) {
-                return closed(request, Ok(text));
+                return not_run(request, text);
             }
             limits::bound_results(&state.abilities, &request.name, &mut arguments);
             let question = question.filter(|form| !state.is_always_allowed(&form.action));
@@ -163,6 +163,15 @@ fn write_todos(
 fn closed(request: &ToolCall, result: Result<String, String>) -> PendingCall {
     let mut call = pending(request, CallKind::Tool, Map::new(), None);
     call_results::close(&mut call, result, usize::MAX);
+    call
+}
+
+/// A call that a limit or a guard does not let run. The text reads as a success, because a model tries again after an error.
+fn not_run(request: &ToolCall, text: String) -> PendingCall {
+    let mut call = closed(request, Ok(text));
+    if let CallStatus::Done { not_run, .. } = &mut call.status {
+        *not_run = true;
+    }
     call
 }
 

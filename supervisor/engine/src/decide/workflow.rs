@@ -55,7 +55,7 @@ pub(super) fn advance(state: &mut RunState, out: &mut Effects) {
         |call: &PendingCall| call.step_of.is_some() && matches!(call.status, CallStatus::Done { .. });
     while let Some(at) = state.calls.iter().position(is_ended) {
         let step = state.calls.remove(at);
-        if let (Some(id), CallStatus::Done { result }) = (step.step_of, step.status) {
+        if let (Some(id), CallStatus::Done { result, .. }) = (step.step_of, step.status) {
             take_values(state, &id, step.kind, step.arguments);
             end_step(state, &id, &result.content, result.is_error, out);
         }

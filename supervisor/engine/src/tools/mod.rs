@@ -21,12 +21,6 @@ pub use workflow_tools::WORKFLOW_TOOLS;
 /// The tool by which a model gives its final answer; `ResponseFormat` is its other name.
 pub const RESPONSE_TOOL: &str = "PlatformEngineerResponse";
 
-/// The built-in tools that the edge runs, because they need a clock or a process.
-pub const EDGE_TOOLS: [&str; 3] = ["get_current_date", WAIT_TOOL, "jq"];
-
-/// The tool by which a model waits.
-pub(crate) const WAIT_TOOL: &str = "wait";
-
 /// The tool by which a model delegates a task.
 pub(crate) const TASK_TOOL: &str = "task";
 
@@ -37,10 +31,10 @@ pub(crate) const TODO_TOOL: &str = "write_todos";
 pub(crate) const FILE_TOOLS: [&str; 7] =
     ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
 
-/// Whether a name is that of a built-in tool or of a final answer, in any case. A server's tool must not have it.
+/// Whether a name is that of a tool of the engine or of a final answer, in any case. No other tool must have it.
 pub fn is_builtin(name: &str) -> bool {
     let own = [TODO_TOOL, TASK_TOOL, ASK_TOOL, REQUEST_INPUT_TOOL];
-    let mut names = own.iter().chain(&FILE_TOOLS).chain(&EDGE_TOOLS).chain(&WORKFLOW_TOOLS);
+    let mut names = own.iter().chain(&FILE_TOOLS).chain(&WORKFLOW_TOOLS);
     is_response(name) || names.any(|own| own.eq_ignore_ascii_case(name))
 }
 

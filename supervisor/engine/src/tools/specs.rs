@@ -8,10 +8,10 @@ use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
 
 use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, workflow_tools};
 
-/// The built-in tools that an agent's abilities allow, in a stable order.
+/// The engine's tools that an agent's abilities allow, in a stable order.
 ///
-/// A tool of [`Abilities::tools`] replaces the built-in one of the same name. If it replaces a tool for virtual files, no
-/// tool for virtual files is offered, so that a model never mixes virtual and real files.
+/// If a tool of [`Abilities::tools`] has the name of one for virtual files, no tool for virtual files is offered, so that a
+/// model never mixes virtual and real files.
 pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     let mut specs = vec![write_todos()];
     if !abilities.agents.is_empty() {
@@ -21,7 +21,6 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     if offers_files(abilities) {
         specs.extend(files());
     }
-    specs.extend(edge().into_iter().filter(|spec| !abilities.tools.contains(&spec.name)));
     if abilities.forms {
         specs.push(request_input());
         // A sub-agent needs no second name for the same tool.
@@ -166,42 +165,6 @@ fn writing(path: &Value) -> Vec<ToolSpec> {
                     "tool_call_id": text("The result of exactly this call."),
                 }),
                 &["file_path"],
-            ),
-        ),
-    ]
-}
-
-/// In the order of [`EDGE_TOOLS`](super::EDGE_TOOLS).
-fn edge() -> Vec<ToolSpec> {
-    vec![
-        spec(
-            "get_current_date",
-            "Get the current date, time and day of the week.",
-            object(
-                &json!({ "timezone": text("An IANA time zone such as Europe/Berlin; UTC if left out.") }),
-                &[],
-            ),
-        ),
-        spec(
-            "wait",
-            "Wait before the next step, for example until a job is done.",
-            object(
-                &json!({
-                    "seconds": { "type": "integer", "minimum": 1, "maximum": 300, "description": "How long." },
-                    "reason": text("What is waited for."),
-                }),
-                &["seconds"],
-            ),
-        ),
-        spec(
-            "jq",
-            "Run a jq program over JSON.",
-            object(
-                &json!({
-                    "program": text("The jq program, for example .items[] | .name."),
-                    "input": { "description": "The JSON, as text or as a value." },
-                }),
-                &["program", "input"],
             ),
         ),
     ]

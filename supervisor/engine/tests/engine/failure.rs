@@ -136,13 +136,12 @@ fn an_overflow_that_cannot_be_helped_fails() {
 #[test]
 fn a_long_conversation_is_trimmed_before_it_is_sent() {
     let mut abilities = abilities(AnswerMode::Plain);
-    abilities.tools.clear();
     abilities.limits.context_tokens = 1000;
     let mut sim = Sim::new(abilities);
     for round in 0..10 {
         sim.say(&format!("question {round}"));
         let id = format!("w{round}");
-        sim.model("", &[(id.as_str(), "wait", r#"{"seconds":1}"#)]);
+        sim.model("", &[(id.as_str(), "search", r#"{"q":1}"#)]);
         sim.tool(&id, &"x".repeat(400));
         sim.model("ok", &[]);
     }

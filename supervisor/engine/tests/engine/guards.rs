@@ -1,6 +1,8 @@
 //! Guards: each by a model that misbehaves in just that way, with the guard and without it.
 
-use caipe_engine::{Abilities, AnswerMode, Effect, GuardLimits, Input, Limits, Outcome, ToolOutput};
+use caipe_engine::{
+    Abilities, AnswerMode, Effect, GuardLimits, Input, Limits, Outcome, ToolOutput, ToolTraits,
+};
 use serde_json::{Value, json};
 
 use crate::sim::{Sim, abilities, story};
@@ -28,8 +30,10 @@ struct Run {
 
 fn run(guards: GuardLimits, model: Model, tool: Tool) -> Run {
     let limits = Limits { guards, steps: 10_000, ..Limits::default() };
-    let mut run =
-        Run { sim: Sim::new(Abilities { limits, ..abilities(AnswerMode::Structured) }), turns: 0, calls: 0 };
+    let pause = ("wait".to_owned(), ToolTraits { is_pause: true, ..ToolTraits::default() });
+    let mut abilities = Abilities { limits, traits: [pause].into(), ..abilities(AnswerMode::Structured) };
+    abilities.tools.insert("wait".to_owned());
+    let mut run = Run { sim: Sim::new(abilities), turns: 0, calls: 0 };
     let mut effects = run.sim.say("go");
     while run.sim.outcome().is_none() && run.turns < MOST_TURNS {
         run.turns += 1;
@@ -108,6 +112,23 @@ fn equal_calls_with_equal_results() {
         |_| Ok("not yet".to_owned()),
     );
     assert_eq!(polling.calls, MOST_TURNS, "a model that waits polls");
+}
+
+/// Before, a result with such a beginning passed for a call that was not run, so that nothing ended the repetition.
+#[test]
+fn a_result_that_reads_like_a_limit_is_counted_as_any_other() {
+    let on = GuardLimits { repeated_calls: 3, ..OFF };
+    let model: Model = |_| Some(("search", json!({"q": "x"})));
+    for start in ["[Not run]", "[Budget used up]", "[Document already retrieved]"] {
+        let tool: Tool = match start {
+            "[Not run]" => |_| Ok("[Not run] the job".to_owned()),
+            "[Budget used up]" => |_| Ok("[Budget used up] is the title".to_owned()),
+            _ => |_| Ok("[Document already retrieved] on Monday".to_owned()),
+        };
+        let run = run(on, model, tool);
+        assert_eq!(run.calls, 3, "{start}: {:?}", run.limited());
+        assert!(run.read("[Reminder] You have made this call 3 times"), "{start}");
+    }
 }
 
 #[test]

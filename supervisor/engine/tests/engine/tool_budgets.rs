@@ -1,12 +1,12 @@
 //! The budgets that tools share: calls, tokens, money and time.
 
 use caipe_engine::{
-    Abilities, AnswerMode, Budget, Effect, EventKind, Outcome, Spent, ToolBudget, ToolTraits,
+    Abilities, AnswerMode, Budget, Effect, EventKind, Outcome, RunState, Spent, ToolBudget, ToolTraits,
 };
 use proptest::prelude::*;
 use serde_json::json;
 
-use crate::sim::{Sim, abilities, story};
+use crate::sim::{Sim, abilities, reloaded, story};
 
 const TOOL: &str = "search";
 
@@ -152,4 +152,22 @@ proptest! {
         let limited = sim.events().into_iter().filter(|event| matches!(event.kind, EventKind::Limited { .. }));
         prop_assert_eq!(limited.count(), usize::from(refused > 0));
     }
+}
+
+/// A call that a budget does not let run is stored as such, and does not count as a call with a result.
+#[test]
+fn a_call_that_was_not_run_stays_one_after_a_crash() {
+    let budget = Budget { calls: Some(1), ..Budget::default() };
+    let mut sim = Sim::new(Abilities { budget, ..abilities(AnswerMode::Plain) });
+    sim.say("go");
+    sim.model("", &[("a", "search", r#"{"q":1}"#), ("b", "search", r#"{"q":2}"#)]);
+    let mut stored = serde_json::to_value(&sim.state).unwrap();
+    assert_eq!(stored["calls"][1]["status"]["not_run"], true);
+    assert_eq!(stored["calls"][0]["status"].get("not_run"), None);
+    stored["calls"][1]["status"].as_object_mut().unwrap().remove("not_run");
+    serde_json::from_value::<RunState>(stored).expect("a run of an earlier version");
+    sim.state = reloaded(&sim.state);
+    sim.tool("a", "found");
+    let counted = serde_json::to_value(&sim.state.counters.loops).unwrap();
+    assert_eq!(counted["calls"].as_object().unwrap().len(), 1, "{counted}");
 }

@@ -1,6 +1,6 @@
 //! The tools that every agent has.
 
-use caipe_engine::{Abilities, AnswerMode, EDGE_TOOLS, builtin_tools};
+use caipe_engine::{Abilities, AnswerMode, builtin_tools};
 use serde_json::json;
 
 use crate::sim::{Sim, abilities};
@@ -23,7 +23,7 @@ fn what_is_on_offer() {
     };
     let plain = Abilities { answer: AnswerMode::Plain, ..Abilities::default() };
     let files = ["ls", "read_file", "glob", "grep", "write_file", "edit_file", "tool_result_to_file"];
-    assert_eq!(names(&plain), [&["write_todos"][..], &files[..], &EDGE_TOOLS[..]].concat());
+    assert_eq!(names(&plain), [&["write_todos"][..], &files[..]].concat());
     let all = names(&abilities(AnswerMode::Structured));
     assert!(
         ["task", "request_user_input", "CAIPEAgentResponse", "PlatformEngineerResponse"]
@@ -32,12 +32,8 @@ fn what_is_on_offer() {
     );
     let asking = names(&Abilities { forms: true, ..plain.clone() });
     assert_eq!(asking, [&names(&plain)[..], &["request_user_input".to_owned()]].concat());
-    let shadowed = Abilities { tools: ["read_file", "jq"].map(str::to_owned).into(), ..plain };
-    assert_eq!(
-        names(&shadowed),
-        ["write_todos", "get_current_date", "wait"],
-        "real files push out virtual ones"
-    );
+    let shadowed = Abilities { tools: ["read_file".to_owned()].into(), ..plain };
+    assert_eq!(names(&shadowed), ["write_todos"], "real files push out virtual ones");
     for spec in builtin_tools(&abilities(AnswerMode::Structured)) {
         assert_eq!(spec.schema["type"], "object", "{}", spec.name);
         let required = spec.schema["required"].as_array().unwrap();
@@ -59,15 +55,6 @@ fn tools_of_the_agent_come_before_builtin_ones() {
     assert_eq!(crate::sim::story(&effects), ["read_file starts", "run read_file r"]);
     sim.tool("r", "real");
     assert!(sim.result("w").contains("no such tool"));
-}
-
-#[test]
-fn edge_tools_are_run_by_the_edge() {
-    for tool in EDGE_TOOLS {
-        let mut sim = begun();
-        let effects = sim.model("", &[("x", tool, "{}")]);
-        assert_eq!(crate::sim::story(&effects)[1], format!("run {tool} x"));
-    }
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::{CALL, CALL_STREAMING, DISCOVER, LIST};
-use crate::tools::text;
+use crate::builtin::text;
 
 /// A call of one of the tools.
 #[derive(Debug, Clone, PartialEq, Eq)]

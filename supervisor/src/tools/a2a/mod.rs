@@ -17,7 +17,6 @@ mod report;
 mod tool_specs;
 
 use caipe_engine::{AgentName, ToolOutput};
-use caipe_model::ToolSpec;
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -31,8 +30,6 @@ const LIST: &str = "a2a_list";
 const DISCOVER: &str = "a2a_discover";
 const CALL: &str = "a2a_call";
 const CALL_STREAMING: &str = "a2a_call_streaming";
-
-const TOOLS: [&str; 4] = [LIST, DISCOVER, CALL, CALL_STREAMING];
 
 /// A line of progress of a remote agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,15 +49,6 @@ pub struct Caller {
 }
 
 impl A2aTools {
-    /// The declarations of the tools for the model.
-    pub fn specs(&self) -> Vec<ToolSpec> {
-        tool_specs::specs(&self.names().collect::<Vec<_>>())
-    }
-
-    pub fn tools() -> impl Iterator<Item = &'static str> {
-        TOOLS.into_iter()
-    }
-
     /// Runs a tool. Cancelling stops the remote task too.
     pub async fn call(
         &self,
@@ -69,7 +57,7 @@ impl A2aTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        super::output(match Request::read(tool, arguments) {
+        crate::builtin::output(match Request::read(tool, arguments) {
             Ok(Request::List) => Ok(report::list(self.registered())),
             Ok(Request::Discover { agent }) => self.discover(&agent, &cancel).await,
             Ok(Request::Call(ask)) => self.ask(ask, caller, cancel).await,

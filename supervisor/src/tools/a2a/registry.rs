@@ -6,11 +6,13 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use caipe_a2a::client::{CardCache, http_builder};
-use caipe_crds::rendered::{Placement, RenderedAgent};
+use caipe_crds::rendered::{self, Placement, RenderedAgent};
 use caipe_engine::AgentName;
 use caipe_net::{AllowListError, Screen, ScreenedResolver};
 use url::Url;
 
+use super::tool_specs;
+use crate::builtin::OfferedTool;
 use crate::config::{Settings, a2a_screen};
 use crate::remote::{RemoteBackend, RemoteTarget, displayed_url, remote_target};
 
@@ -20,6 +22,8 @@ const QUOTED_CHARS: usize = 80;
 /// The tools that call third-party agents, and the agents that they may call.
 #[derive(Debug)]
 pub struct A2aTools {
+    /// What the model reads about the tools.
+    pub(in crate::tools) offered: Arc<[OfferedTool]>,
     registered: BTreeMap<String, Registered>,
     /// The addresses of remote agents of the specification, and the approvals that each requires.
     guarded: Vec<(Url, Vec<String>)>,
@@ -73,16 +77,16 @@ pub enum A2aToolsError {
 }
 
 impl A2aTools {
-    /// The tools of a specification; `None` if it has none. Registered agents use `http` and `cards`; their secrets are read now.
+    /// The tools of the supervisor or of an agent. Registered agents use `http` and `cards`; their secrets are read now.
     ///
     /// # Errors
     /// When the allow list is invalid or the HTTP client cannot be built.
     pub fn new(
+        tools: &rendered::A2aTools,
         settings: &Settings,
         http: &reqwest::Client,
         cards: &Arc<CardCache>,
-    ) -> Result<Option<Self>, A2aToolsError> {
-        let Some(tools) = &settings.spec.a2a else { return Ok(None) };
+    ) -> Result<Self, A2aToolsError> {
         let silence = Duration::from_millis(settings.spec.limits.agent_timeout_ms);
         let known = settings.spec.agents.iter().filter(|agent| tools.agents.contains(&agent.name));
         let register = |agent: &RenderedAgent| {
@@ -94,18 +98,16 @@ impl A2aTools {
             };
             (agent.name.clone(), known)
         };
-        let registered = known.map(register).collect();
+        let registered: BTreeMap<_, _> = known.map(register).collect();
+        let names: Vec<&str> = registered.keys().map(String::as_str).collect();
+        let offered = tool_specs::offered(&names).collect();
         let guarded = settings.spec.agents.iter().filter_map(guarded_address).collect();
         let screen = a2a_screen(&tools.allow)?;
         // Calls without credentials to unlisted addresses use a client of their own.
         let resolver = ScreenedResolver(screen.clone());
         let http = http_builder().no_proxy().referer(false).dns_resolver(resolver).build()?;
         let (answering, cards) = (Arc::default(), Arc::default());
-        Ok(Some(Self { registered, guarded, answering, screen, http, cards, silence }))
-    }
-
-    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
-        self.registered.keys().map(String::as_str)
+        Ok(Self { offered, registered, guarded, answering, screen, http, cards, silence })
     }
 
     pub(super) const fn registered(&self) -> &BTreeMap<String, Registered> {
@@ -162,7 +164,7 @@ impl A2aTools {
     }
 
     fn known(&self) -> String {
-        let names: Vec<&str> = self.names().collect();
+        let names: Vec<&str> = self.registered.keys().map(String::as_str).collect();
         let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         format!("The registered agents are: {names}.")
     }

@@ -20,7 +20,8 @@ const TWO: &str = "{ agents: [
   a2a: { allow: ['*.internal:4000', '127.0.0.1:5000'] } }";
 
 fn made(settings: &Settings) -> Option<A2aTools> {
-    A2aTools::new(settings, &reqwest::Client::new(), &Arc::default()).unwrap()
+    let tools = settings.spec.a2a.as_ref()?;
+    Some(A2aTools::new(tools, settings, &reqwest::Client::new(), &Arc::default()).unwrap())
 }
 
 fn tools(spec: &str) -> A2aTools {

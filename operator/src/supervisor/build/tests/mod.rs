@@ -71,6 +71,7 @@ agents:
         "delegates",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
 distributedAgents: [all]
+a2a: { allow: ['peer.example.org:8443'], agents: [first] }
 agents:
 - { name: first, identity: { inline: { description: d, systemPrompt: s } }, delegates: [second, far] }
 - { name: second, identity: { inline: { description: d, systemPrompt: s } } }
