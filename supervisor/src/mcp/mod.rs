@@ -17,6 +17,8 @@
 mod call;
 mod catalog;
 mod connection_error;
+mod credential_check;
+mod credentials;
 mod environment;
 mod error;
 mod server_spec;
@@ -34,4 +36,5 @@ pub use error::SpecError;
 pub use server_spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
 pub use tool_class::ToolClass;
+pub(crate) use tool_class::is_verb;
 pub use toolbox::Toolbox;
