@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::names::normal;
 use crate::placement::SupportedPlacements;
-use crate::rendered::RefusedCalls;
+use crate::rendered::{CheckCall, RefusedCalls};
 use crate::resource::agent::Agent;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
 
@@ -112,19 +112,9 @@ pub struct Server {
     #[serde(default)]
     pub refuse: Vec<RefusedCalls>,
     /// A read that shows whether the credentials are accepted.
-    pub check: Option<Check>,
+    pub check: Option<CheckCall>,
     /// What the model should know of the server; appended to the system prompt.
     pub notes: Option<String>,
-}
-
-/// A call that changes nothing and fails without valid credentials.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub struct Check {
-    /// The name of the tool at the server.
-    pub tool: String,
-    #[serde(default)]
-    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// A tool server as a program that speaks MCP on its standard input and output.

@@ -22,6 +22,10 @@ pub fn crd() -> CustomResourceDefinition {
         tidy(schema);
         without_defaults_in_lists(schema, false);
         if let Some(status) = schema.properties.as_mut().and_then(|properties| properties.get_mut("status")) {
+            let agents = status.properties.as_mut().and_then(|properties| properties.get_mut("agents"));
+            if let Some(JSONSchemaPropsOrArray::Schema(agent)) = agents.and_then(|list| list.items.as_mut()) {
+                describe_conditions(agent);
+            }
             describe_conditions(status);
             status.default = Some(JSON(json!({ "observedGeneration": -1 })));
         }
@@ -44,7 +48,7 @@ fn describe_conditions(status: &mut JSONSchemaProps) {
     let Some(JSONSchemaPropsOrArray::Schema(each)) = conditions.and_then(|list| list.items.as_mut()) else {
         return;
     };
-    each.description = Some("One aspect of how the supervisor is.".to_owned());
+    each.description = Some("One aspect of how the supervisor or the agent is.".to_owned());
     for (name, description) in CONDITION {
         if let Some(field) = each.properties.as_mut().and_then(|fields| fields.get_mut(name)) {
             field.description = Some(description.to_owned());

@@ -82,6 +82,12 @@ pub struct AgentReport {
     /// What is wrong, or what it waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// Whether its credentials are accepted; absent until the first check, and for an agent without a check.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub credentials: Option<CredentialReport>,
+    /// The names in `tools`, `requireApproval` and the system prompt that are no tool of its servers, a sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmatched: Vec<String>,
     /// The next instance, while it is not ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next: Option<NextInstance>,
@@ -102,7 +108,62 @@ impl AgentReport {
             active_tasks: 0,
             tools: Vec::new(),
             message: None,
+            credentials: None,
+            unmatched: Vec::new(),
             next: None,
+        }
+    }
+}
+
+/// The result of the last check of an agent's credentials: one call of a tool that only reads.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CredentialReport {
+    pub reason: CredentialReason,
+    /// What the tool answered, and where to get the credentials; without secrets.
+    pub message: String,
+}
+
+/// The result of a check of credentials.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum CredentialReason {
+    /// The API answered.
+    Accepted,
+    /// The agent is not offered the tool that would show it.
+    NotChecked,
+    /// The API cannot be reached.
+    Unreachable,
+    /// The API accepts the credentials, but not for this call.
+    ScopeMissing,
+    /// The API refuses the credentials.
+    Refused,
+    /// The call failed for another reason. Readers also take unknown values for this one.
+    #[serde(other)]
+    Failed,
+}
+
+impl CredentialReason {
+    /// The name, as in the conditions of an agent.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Accepted => "Accepted",
+            Self::NotChecked => "NotChecked",
+            Self::Failed => "Failed",
+            Self::Unreachable => "Unreachable",
+            Self::ScopeMissing => "ScopeMissing",
+            Self::Refused => "Refused",
+        }
+    }
+
+    /// The severity: of several results the worst counts.
+    pub const fn severity(self) -> u8 {
+        match self {
+            Self::Accepted => 0,
+            Self::NotChecked => 1,
+            Self::Failed => 2,
+            Self::Unreachable => 3,
+            Self::ScopeMissing => 4,
+            Self::Refused => 5,
         }
     }
 }

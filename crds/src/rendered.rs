@@ -358,6 +358,9 @@ pub struct McpServer {
     /// Calls that are never made, by an argument.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refuse: Vec<RefusedCalls>,
+    /// A read that shows whether the credentials are accepted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub check: Option<CheckCall>,
     /// Deadline to answer `tools/list` after its start, in milliseconds, if it is longer than that of the limits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub start_timeout_ms: Option<u64>,
@@ -373,9 +376,20 @@ impl McpServer {
             reads: Vec::new(),
             destructive: Vec::new(),
             refuse: Vec::new(),
+            check: None,
             start_timeout_ms: None,
         }
     }
+}
+
+/// A call that changes nothing and fails without valid credentials.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CheckCall {
+    /// The name of the tool at the server.
+    pub tool: String,
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
 }
 
 /// Calls of a tool server that are never made, in no mode and with no approval.

@@ -158,6 +158,7 @@ fn listed(server: &Server, transport: McpTransport) -> McpServer {
         reads: server.reads.clone(),
         destructive: server.destructive.clone(),
         refuse: server.refuse.clone(),
+        check: server.check.clone(),
         ..McpServer::new(&server.name, transport)
     }
 }

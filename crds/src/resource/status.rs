@@ -94,6 +94,12 @@ pub struct AgentStatus {
     /// The fault, or what the agent waits for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
+    /// `CredentialsAccepted` once the credentials have been checked; `NamesUnmatched` only while `tools`, `requireApproval` or the
+    /// system prompt names a tool that the agent's servers do not offer.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 8))]
+    #[x_kube(merge_strategy = list_map("type"))]
+    pub conditions: Vec<Condition>,
 }
 
 const fn not_observed() -> i64 {

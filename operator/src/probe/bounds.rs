@@ -9,7 +9,7 @@ pub(super) const TEXT: usize = 1024;
 /// Maximum agents of a report; a resource has no more.
 pub(super) const AGENTS: usize = 1000;
 
-/// Maximum reasons why a pod is not ready, and maximum warnings.
+/// Maximum reasons why a pod is not ready, maximum warnings, and maximum names that are no tool.
 pub(super) const REASONS: usize = 4;
 
 /// Maximum limits with a count.
@@ -40,6 +40,13 @@ pub(super) fn bounded(mut report: Report) -> Report {
         shorten(&mut agent.message, TEXT);
         shorten(&mut agent.endpoint, TEXT);
         shorten(&mut agent.protocol_version, NAME);
+        if let Some(checked) = &mut agent.credentials {
+            checked.message = cut(&checked.message, TEXT);
+        }
+        agent.unmatched.truncate(REASONS);
+        for name in &mut agent.unmatched {
+            *name = cut(name, TEXT / REASONS);
+        }
         if let Some(next) = &mut agent.next {
             shorten(&mut next.message, TEXT);
             shorten(&mut next.endpoint, TEXT);

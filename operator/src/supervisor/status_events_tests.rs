@@ -25,6 +25,7 @@ fn status(
         latency_ms: None,
         last_probe_time: None,
         active_tasks: None,
+        conditions: Vec::new(),
         message: Some("connection refused".to_owned()),
     };
     CaipeSupervisorStatus {

@@ -45,7 +45,7 @@ pub(super) fn offered_name<'a>(tool: &str, tools: impl Iterator<Item = &'a Offer
 }
 
 /// A warning for each pattern that matches no tool; none while the tools of the servers in the view are not known.
-pub(crate) fn unmatched<'a>(
+pub(super) fn unmatched<'a>(
     patterns: &[String],
     view: &ToolsView,
     tools: impl Iterator<Item = &'a OfferedTool>,

@@ -2,10 +2,12 @@
 
 mod approvals;
 mod changes;
+mod credentials;
 mod delegates;
 mod preamble;
 mod prompt;
 mod self_service;
+mod tool_names;
 mod tool_policy;
 mod tool_rules;
 
@@ -15,9 +17,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
+use caipe_crds::internal_status::CredentialReport;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
-use caipe_crds::resource::agent::AgentMode;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
     Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, USER_INPUT_AGENT,
@@ -29,17 +31,18 @@ use tokio_util::sync::CancellationToken;
 
 use crate::builtin::OfferedTools;
 use crate::delegation::RunInfo;
-use crate::mcp::{ServerPhase, ServerStatus, Toolbox, ToolsView};
+use crate::mcp::{ServerPhase, ServerStatus, ToolsView};
 use crate::tools::ToolSources;
 
-pub(crate) use approvals::unmatched as unmatched_approvals;
 pub use changes::Changes;
+pub(crate) use credentials::{credential_fault, credentials};
 pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
 pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
 pub use prompt::whole_prompt;
 use prompt::{supervisor_prompt, worker_prompt};
 pub use self_service::SelfService;
+pub(crate) use tool_names::{NamedTools, unmatched};
 pub use tool_policy::ToolPolicy;
 pub use tool_rules::ToolRule;
 
@@ -142,9 +145,8 @@ impl fmt::Debug for Agent {
     }
 }
 
-/// The faults of an agent's tool servers, a line each: unavailable servers, malformed tools, and permitted tools that are missing.
-pub(crate) fn tool_faults(toolbox: &Toolbox, mode: AgentMode) -> Vec<String> {
-    let view = toolbox.view();
+/// The faults of an agent's tool servers, a line each: unavailable servers and malformed tools.
+pub(crate) fn server_faults(view: &ToolsView) -> Vec<String> {
     let is_unavailable =
         |server: &&ServerStatus| matches!(server.phase, ServerPhase::Failed | ServerPhase::Restarting);
     let fault = |server: &ServerStatus| {
@@ -155,11 +157,7 @@ pub(crate) fn tool_faults(toolbox: &Toolbox, mode: AgentMode) -> Vec<String> {
         .servers
         .iter()
         .flat_map(|server| server.ignored_tools.iter().map(move |line| format!("{}: {line}", server.name)));
-    // A read-only server does not list the tools that write.
-    let missing = if mode == AgentMode::ReadOnly { Vec::new() } else { toolbox.unmatched() };
-    let missing =
-        missing.into_iter().map(|name| format!("tools: `{name}` matches no tool of the agent's servers"));
-    unavailable.chain(ignored).chain(missing).collect()
+    unavailable.chain(ignored).collect()
 }
 
 impl Agent {
@@ -206,11 +204,22 @@ impl Agent {
         offered.collect()
     }
 
-    /// Its faults, a line each: unavailable tool servers, malformed and missing tools, approvals that match no tool.
+    /// Its faults, a line each: unavailable tool servers, malformed tools, credentials, names that are no tool.
     pub fn faults(&self) -> Vec<String> {
-        let view = self.tools.servers.view();
-        let unmatched = approvals::unmatched(&self.require_approval, &view, self.tools.list().iter());
-        tool_faults(&self.tools.servers, self.tool_policy.mode).into_iter().chain(unmatched).collect()
+        let credentials = self.credentials().and_then(|report| credential_fault(&report));
+        let servers = server_faults(&self.tools.servers.view());
+        servers.into_iter().chain(credentials).chain(self.unmatched()).collect()
+    }
+
+    /// Whether its credentials are accepted, as far as that has been checked.
+    pub fn credentials(&self) -> Option<CredentialReport> {
+        credentials(&self.tools.servers.view(), self.name.as_str())
+    }
+
+    /// The names in its settings that are no tool, a sentence each.
+    pub fn unmatched(&self) -> Vec<String> {
+        let (mode, require_approval) = (self.tool_policy.mode, self.require_approval.as_slice());
+        unmatched(&self.tools, &NamedTools { mode, require_approval, prompt: &self.prompt })
     }
 
     /// Logs the approvals that match no tool, once its tools are known.

@@ -10,7 +10,15 @@ use crate::mcp::{ServerPhase, ServerStatus};
 
 fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -> ServerStatus {
     let (name, message) = (name.to_owned(), message.map(str::to_owned));
-    ServerStatus { name, phase, tools, message, ignored_tools: Vec::new(), protocol_version: None }
+    ServerStatus {
+        name,
+        phase,
+        tools,
+        message,
+        ignored_tools: Vec::new(),
+        protocol_version: None,
+        credentials: None,
+    }
 }
 
 #[test]

@@ -275,6 +275,8 @@ impl OnDemandBackend {
         }
         let mut agent = spec.agent.clone();
         agent.placement = rendered::Placement::InProcess {};
+        // It starts for each delegation.
+        agent.mcp.iter_mut().for_each(|server| server.check = None);
         let spec = InstanceSpec::new(&settings.spec, &agent, &settings.scripts);
         Some(Arc::new(Self { factory, settings, spec }))
     }

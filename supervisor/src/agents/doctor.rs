@@ -1,34 +1,17 @@
 //! The examination of an agent: starts its tool servers, compares their tools with the specification, and checks the
 //! credentials with one call that changes nothing.
 
-use caipe_crds::catalogue::{self, Check, Entry};
-use caipe_crds::rendered::{Placement, RenderedAgent};
-use caipe_engine::ToolOutput;
+use caipe_crds::catalogue::{self, Entry};
+use caipe_crds::internal_status::CredentialReason;
+use caipe_crds::rendered::{McpServer, Placement, RenderedAgent};
 use tokio_util::sync::CancellationToken;
 
 use super::mcp_servers::{server_specs, with_tools_key};
-use crate::agent::{tool_faults, unmatched_approvals};
+use crate::agent::{NamedTools, credential_fault, credentials, server_faults, unmatched};
 use crate::config::{Environment, Settings};
-use crate::mcp::{ServerSpec, Toolbox};
+use crate::mcp::{ServerPhase, ServerSpec, ServerStatus, Toolbox, ToolsView};
 use crate::secrets::with_secrets;
 use crate::tools::ToolSources;
-
-/// What an API says that refuses a credential, in lower case.
-const REFUSALS: [&str; 10] = [
-    "unauthorized",
-    "forbidden",
-    "bad credentials",
-    "authentication failed",
-    "invalid token",
-    "invalid_auth",
-    "status code 401",
-    "status code 403",
-    // Argo CD.
-    "invalid session",
-    "no session information",
-];
-/// The longest quotation of an answer, in characters.
-const QUOTED_CHARS: usize = 300;
 
 /// The result of an examination.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,22 +39,24 @@ pub async fn examine(settings: &Settings, agent: &RenderedAgent) -> Examination 
         return Examination { faults, ..Examination::default() };
     }
     let tools = ToolSources::from(started(specs, &env).await);
-    let toolbox = &tools.servers;
-    faults.extend(tool_faults(toolbox, agent.mode));
-    let view = toolbox.view();
-    faults.extend(unmatched_approvals(&agent.require_approval, &view, tools.list().iter()));
-    let mut examination = Examination { faults, ..Examination::default() };
-    examination.tools = view.tools.iter().map(|tool| tool.spec.name.clone()).collect();
-    for server in entry.into_iter().flat_map(|entry| &entry.servers) {
-        let Some(check) = &server.check else { continue };
-        let Some(tool) = view.model_name_of(&server.name, &check.tool) else { continue };
-        match call(toolbox, tool, check).await {
-            Ok(()) => examination.accepted.push(tool.to_owned()),
-            Err(fault) => examination.faults.push(with_help(fault, entry)),
-        }
-    }
-    toolbox.shutdown().await;
-    examination
+    let view = tools.servers.view();
+    let credentials = credentials(&view, &agent.name);
+    faults.extend(server_faults(&view));
+    faults.extend(credentials.as_ref().and_then(credential_fault));
+    let (require_approval, prompt) = (agent.require_approval.as_slice(), agent.system_prompt.as_str());
+    faults.extend(unmatched(&tools, &NamedTools { mode: agent.mode, require_approval, prompt }));
+    let offered = view.tools.iter().map(|tool| tool.spec.name.clone()).collect();
+    let accepted = agent.mcp.iter().filter_map(|server| accepted(&view, server)).collect();
+    tools.servers.shutdown().await;
+    Examination { tools: offered, accepted, faults }
+}
+
+/// The tool of a server that showed that the credentials are accepted.
+fn accepted(view: &ToolsView, server: &McpServer) -> Option<String> {
+    let status = view.servers.iter().find(|status| status.name == server.name)?;
+    let is_accepted = status.credentials.as_ref()?.reason == CredentialReason::Accepted;
+    let tool = view.model_name_of(&server.name, &server.check.as_ref()?.tool)?;
+    is_accepted.then(|| tool.to_owned())
 }
 
 /// The variables that are not set, with where to get them.
@@ -86,60 +71,24 @@ fn missing_variables(agent: &RenderedAgent, entry: Option<&Entry>, env: &Environ
     agent.required_env.iter().filter(is_missing).map(describe).collect()
 }
 
-/// The agent's tool servers, each ready or failed once.
+/// The agent's tool servers, each ready or failed once, and checked.
 async fn started(specs: Vec<ServerSpec>, env: &Environment) -> Toolbox {
-    let deadline = specs.iter().map(|spec| spec.start_deadline).max().unwrap_or_default();
+    let deadline = specs.iter().map(|spec| spec.start_deadline.saturating_mul(2) + spec.call_timeout).max();
+    let checked: Vec<bool> = specs.iter().map(|spec| spec.check.is_some()).collect();
     let toolbox = Toolbox::start(specs, env, CancellationToken::new());
     let mut views = toolbox.watch();
-    // Each server has this deadline itself; a second of its time passes until it is reported.
-    let settled = views.wait_for(|view| view.settled);
-    drop(tokio::time::timeout(deadline.saturating_mul(2), settled).await);
+    let is_checked = |(server, checked): (&ServerStatus, &bool)| {
+        !checked || server.phase != ServerPhase::Ready || server.credentials.is_some()
+    };
+    // Each server has these deadlines itself; a second of its time passes until it is reported.
+    let settled = views.wait_for(|view| view.settled && view.servers.iter().zip(&checked).all(is_checked));
+    drop(tokio::time::timeout(deadline.unwrap_or_default(), settled).await);
     toolbox
-}
-
-async fn call(toolbox: &Toolbox, tool: &str, check: &Check) -> Result<(), String> {
-    let ToolOutput { content, is_error } =
-        toolbox.call(tool, check.arguments.clone(), CancellationToken::new()).await;
-    if !is_error && !is_refusal(&content) {
-        return Ok(());
-    }
-    let quoted: String = content.chars().take(QUOTED_CHARS).collect();
-    Err(format!("{tool} failed: {}", quoted.split_whitespace().collect::<Vec<_>>().join(" ")))
-}
-
-/// Whether an answer says that the credential is refused: some servers report that as a result.
-fn is_refusal(content: &str) -> bool {
-    let start: String = content.chars().take(QUOTED_CHARS).collect::<String>().to_lowercase();
-    REFUSALS.iter().any(|refusal| start.contains(refusal))
-}
-
-/// The fault with where to get the credentials.
-fn with_help(fault: String, entry: Option<&Entry>) -> String {
-    let variables = entry.into_iter().flat_map(|entry| &entry.env);
-    let help = variables.filter_map(|it| Some(format!("{}: {}", it.name, it.obtain.as_ref()?)));
-    let help: Vec<String> = help.collect();
-    if help.is_empty() { fault } else { format!("{fault}. Check {}", help.join("; ")) }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn an_answer_that_refuses_the_credential_is_a_fault_even_as_a_result() {
-        for refusal in [
-            "Error: 401 Unauthorized",
-            "{\"error\": \"Bad credentials\"}",
-            "invalid_auth",
-            "{\"message\": \"invalid session: expired\"}",
-        ] {
-            assert!(is_refusal(refusal), "{refusal}");
-        }
-        let late = format!("{} unauthorized", "x".repeat(QUOTED_CHARS));
-        for answer in ["{}", "4013 items", late.as_str()] {
-            assert!(!is_refusal(answer), "{answer}");
-        }
-    }
 
     #[test]
     fn a_missing_variable_is_named_with_where_to_get_it() {

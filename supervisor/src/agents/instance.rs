@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_crds::internal_status::{AgentReport, DrainingInstance, NextInstance};
+use caipe_crds::internal_status::{AgentReport, CredentialReason, DrainingInstance, NextInstance};
 use caipe_crds::resource::agent_state::AgentPhase;
 use futures::FutureExt as _;
 use futures::future::BoxFuture;
@@ -54,16 +54,18 @@ impl AgentInstance {
 
     pub(super) fn phase(&self) -> AgentPhase {
         match &self.runtime {
-            Runtime::InProcess(agent) => phase_of(&agent.tools.servers.view()),
+            Runtime::InProcess(agent) => phase_of(agent),
             Runtime::Remote(probed) => probed.prober.health().phase,
         }
     }
 
-    /// The phase that decides about a migration: an agent that is not probed counts as ready.
+    /// The phase that decides about a migration: an agent that is not probed counts as ready. Credentials do not count: they
+    /// are checked once its servers are ready, and no placement has others.
     pub(super) fn readiness(&self) -> AgentPhase {
         match &self.runtime {
+            Runtime::InProcess(agent) => phase_of_servers(&agent.tools.servers.view()),
             Runtime::Remote(probed) if !probed.prober.is_enabled() => AgentPhase::Ready,
-            _ => self.phase(),
+            Runtime::Remote(_) => self.phase(),
         }
     }
 
@@ -124,9 +126,9 @@ impl AgentInstance {
     }
 
     pub(super) fn report(&self, next: Option<&Self>) -> AgentReport {
-        let health = match &self.runtime {
-            Runtime::InProcess(_) => None,
-            Runtime::Remote(probed) => Some(probed.prober.health()),
+        let (agent, health) = match &self.runtime {
+            Runtime::InProcess(agent) => (Some(&**agent), None),
+            Runtime::Remote(probed) => (None, Some(probed.prober.health())),
         };
         let probe = health.as_ref().and_then(|health| health.report.as_ref());
         AgentReport {
@@ -141,6 +143,8 @@ impl AgentInstance {
             active_tasks: self.active.len() as u64,
             tools: self.tools(),
             message: self.message(),
+            credentials: agent.and_then(Agent::credentials),
+            unmatched: agent.map(Agent::unmatched).unwrap_or_default(),
             next: next.map(Self::report_next),
         }
     }
@@ -175,7 +179,16 @@ fn next_change<T: Send + Sync + 'static>(mut source: watch::Receiver<T>) -> BoxF
     .boxed()
 }
 
-fn phase_of(view: &ToolsView) -> AgentPhase {
+/// An agent whose credentials are refused cannot do its work, although its servers run.
+fn phase_of(agent: &Agent) -> AgentPhase {
+    let is_refused = || agent.credentials().is_some_and(|it| it.reason == CredentialReason::Refused);
+    match phase_of_servers(&agent.tools.servers.view()) {
+        AgentPhase::Ready if is_refused() => AgentPhase::Degraded,
+        phase => phase,
+    }
+}
+
+fn phase_of_servers(view: &ToolsView) -> AgentPhase {
     if !view.settled {
         AgentPhase::Pending
     } else if view.servers.iter().all(|server| server.phase == ServerPhase::Ready) {

@@ -70,6 +70,7 @@ fn server_spec(limits: &Limits, agent: &RenderedAgent, server: &McpServer) -> Se
         deny: server.deny.clone(),
         reads: server.reads.clone(),
         destructive: server.destructive.clone(),
+        check: server.check.clone(),
         start_deadline: Duration::from_millis(start),
         call_timeout: Duration::from_millis(limits.tool_timeout_ms),
         ..ServerSpec::new(server.name.clone(), transport)

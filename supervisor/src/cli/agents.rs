@@ -54,11 +54,11 @@ fn print_report(report: &Report) -> anyhow::Result<()> {
     if report.epoch != report.running_epoch {
         print(format_args!("epoch {} runs; on the way to {}", report.running_epoch, report.epoch))?;
     }
-    let rows: Vec<[String; 4]> = report.agents.iter().map(report_row).collect();
-    print_rows(["AGENT", "PLACEMENT", "PHASE", "MESSAGE"], &rows)
+    let rows: Vec<[String; 5]> = report.agents.iter().map(report_row).collect();
+    print_rows(["AGENT", "PLACEMENT", "PHASE", "CREDENTIALS", "MESSAGE"], &rows)
 }
 
-fn report_row(agent: &AgentReport) -> [String; 4] {
+fn report_row(agent: &AgentReport) -> [String; 5] {
     let placement = agent.endpoint.clone().unwrap_or_else(|| "in-process".to_owned());
     let next = agent.next.as_ref().map(|next| {
         let place = next.endpoint.as_deref().unwrap_or("in-process");
@@ -66,8 +66,9 @@ fn report_row(agent: &AgentReport) -> [String; 4] {
         format!("moves to {place}: {why}")
     });
     let message: Vec<String> = agent.message.iter().cloned().chain(next).collect();
+    let credentials = agent.credentials.as_ref().map_or("", |checked| checked.reason.as_str());
     // The message may contain the output of a tool server.
-    [agent.name.clone(), placement, format!("{:?}", agent.phase), message.join("; ")]
+    [agent.name.clone(), placement, format!("{:?}", agent.phase), credentials.to_owned(), message.join("; ")]
         .map(|text| one_line(&text))
 }
 

@@ -22,7 +22,7 @@ const RESTART_WAIT: Duration = Duration::from_secs(5);
 const REASON_CHARS: usize = 2_000;
 
 /// Makes the calls of one server.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct ServerClient {
     pub(super) call_timeout: Duration,
     pub(super) over_http: bool,

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use caipe_crds::internal_status::CredentialReport;
 use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
@@ -51,6 +52,8 @@ pub struct ServerStatus {
     pub ignored_tools: Vec<String>,
     /// The last negotiated protocol version.
     pub protocol_version: Option<String>,
+    /// The result of the last check of its credentials, if they are checked.
+    pub credentials: Option<CredentialReport>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -113,6 +116,7 @@ impl ServerState {
             message: None,
             ignored_tools: Vec::new(),
             protocol_version: None,
+            credentials: None,
         };
         Self { status, offers: Vec::new(), settled: false }
     }
@@ -140,6 +144,14 @@ impl ServerRegistry {
 
     pub(super) fn view(&self) -> watch::Receiver<Arc<ToolsView>> {
         self.view.subscribe()
+    }
+
+    /// A tool of a server that only reads, by its name there, with the status of the server.
+    pub(super) fn reading_tool(&self, server: usize, tool: &str) -> Option<(Route, ServerStatus)> {
+        let states = self.states.lock().unwrap_or_else(PoisonError::into_inner);
+        let state = states.get(server)?;
+        let is_it = |offer: &&Offer| offer.spec.name == tool && offer.class == ToolClass::Read;
+        state.offers.iter().find(is_it).map(|offer| (Route::new(server, offer), state.status.clone()))
     }
 
     /// Changes the state of one server, and publishes the view if it differs.

@@ -17,6 +17,8 @@
 mod call;
 mod catalog;
 mod connection_error;
+mod credential_check;
+mod credentials;
 mod environment;
 mod error;
 mod server_spec;
@@ -33,4 +35,5 @@ pub use catalog::{ServerPhase, ServerStatus, ToolsView};
 pub use error::SpecError;
 pub use server_spec::{ServerSpec, Transport};
 pub use template::{TemplateError, fill};
+pub(crate) use tool_class::is_verb;
 pub use toolbox::Toolbox;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::time::Duration;
 
 use caipe_bridge::redact::{Redactor, sounds_secret};
+use caipe_crds::rendered::CheckCall;
 use caipe_engine::name_matches;
 use url::Url;
 
@@ -29,6 +30,8 @@ pub struct ServerSpec {
     pub reads: Vec<String>,
     /// Patterns of tools that destroy, although their names do not say so.
     pub destructive: Vec<String>,
+    /// A read that shows whether its credentials are accepted.
+    pub check: Option<CheckCall>,
     /// The limit from its start to its list of tools.
     pub start_deadline: Duration,
     /// The limit of one call, whatever progress the server reports.
@@ -69,6 +72,7 @@ impl ServerSpec {
             deny: Vec::new(),
             reads: Vec::new(),
             destructive: Vec::new(),
+            check: None,
             start_deadline: Duration::from_secs(30),
             call_timeout: Duration::from_mins(1),
         }

@@ -61,6 +61,11 @@ const DESTROYS: [&str; 33] = [
 /// Words of [`WRITES`] that name what a tool reads if its name begins with a word of [`READS`].
 const NOUNS: [&str; 5] = ["commit", "invite", "patch", "post", "run"];
 
+/// Whether names of tools begin with this word because they do that.
+pub(crate) fn is_verb(word: &str) -> bool {
+    READS.iter().chain(&WRITES).chain(&DESTROYS).any(|verb| word.eq_ignore_ascii_case(verb))
+}
+
 /// What a tool of a server does: by the server's lists, or else by its name. The annotations of the server can only make it
 /// less harmless.
 pub(super) fn tool_class(spec: &ServerSpec, tool: &str, annotations: Option<&ToolAnnotations>) -> ToolClass {

@@ -12,6 +12,7 @@ use tracing::Instrument as _;
 
 use super::call::ServerClient;
 use super::catalog::{ServerPhase, ServerRegistry, ServerState, ToolsView};
+use super::credential_check::{self, CredentialCheck};
 use super::error::SpecError;
 use super::server_spec::{ServerSpec, Transport};
 use super::server_task::ServerTask;
@@ -135,12 +136,23 @@ impl ServerStarter<'_> {
             }
         };
         let client = client(resolved.results.clone());
+        self.start_check(index, &spec, &client);
         let target = Target { name: spec.name.clone(), resolved, deadline: spec.start_deadline };
         let (registry, shutdown) = (Arc::clone(self.registry), self.stop.clone());
         let server_task = ServerTask { index, spec, target, registry, peer, changed, shutdown };
         // The span of the agent.
         self.tasks.spawn(server_task.run().in_current_span());
         client
+    }
+
+    fn start_check(&self, server: usize, spec: &ServerSpec, client: &ServerClient) {
+        let Some(call) = spec.check.clone() else { return };
+        let call_timeout = client.call_timeout.min(credential_check::DEADLINE);
+        let client = ServerClient { call_timeout, ..client.clone() };
+        let check = CredentialCheck { server, call, client, registry: Arc::clone(self.registry) };
+        let span = tracing::info_span!("credentials", server = spec.name);
+        let stop = self.stop.clone();
+        self.tasks.spawn(async move { stop.run_until_cancelled(check.run()).await }.instrument(span));
     }
 
     fn report_invalid(&self, index: usize, spec: &ServerSpec, error: &SpecError) {

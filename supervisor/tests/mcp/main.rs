@@ -7,6 +7,7 @@
 
 mod approvals;
 mod bridge;
+mod credentials;
 mod harness;
 mod http;
 mod life;
@@ -23,7 +24,14 @@ fn main() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         std::process::exit(runtime.block_on(caipe_fixtures::mcp::run(options)).unwrap());
     }
-    let tests =
-        [results::tests(), life::tests(), http::tests(), real::tests(), bridge::tests(), approvals::tests()];
+    let tests = [
+        credentials::tests(),
+        results::tests(),
+        life::tests(),
+        http::tests(),
+        real::tests(),
+        bridge::tests(),
+        approvals::tests(),
+    ];
     harness::run(tests.into_iter().flatten());
 }

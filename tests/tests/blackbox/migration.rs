@@ -186,7 +186,7 @@ async fn agents_come_change_and_go_and_no_other_is_disturbed() -> Result<()> {
 }
 
 /// A rendered specification, as an operator writes it.
-fn rendered(epoch: u64, placement: &Value) -> Value {
+pub(crate) fn rendered(epoch: u64, placement: &Value) -> Value {
     json!({
         "epoch": epoch, "hash": format!("hash-{epoch}"),
         "supervisor": {"name": "Test", "description": "Tests.", "systemPrompt": null, "skillExamples": [],

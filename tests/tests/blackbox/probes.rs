@@ -124,3 +124,45 @@ async fn no_tool_server_is_left_behind() -> Result<()> {
     caipe_tests::supervisor::until("its servers are gone", async || Ok(processes_with(&label).is_empty()))
         .await
 }
+
+/// The status and the list of tools of an agent whose tool server answers the check of credentials so.
+async fn checked(answer: &str) -> Result<(Value, Value, String)> {
+    let server = programs::fixture_mcp()?;
+    let mut spec = crate::migration::rendered(1, &json!({"inProcess": {}}));
+    let agent = &mut spec["agents"][0];
+    agent["requireApproval"] = json!(["detele_*"]);
+    agent["mcp"] = json!([{"name": "api", "transport": {"stdio": {"command": server, "args": [], "env": {}, "cwd": null}},
+        "reads": ["echo"], "check": {"tool": "echo", "arguments": {"text": answer}}}]);
+    agent["budget"] = json!({"calls": 1});
+    let script = Scenario::new().answers("*", "Hello.").script();
+    let supervisor = Setup::of(&spec.to_string(), &script)?.start().await?;
+    let status =
+        async || anyhow::Ok(serde_json::from_str::<Value>(&supervisor.get("/internal/status").await?.1)?);
+    let is_checked = async || Ok(!status().await?["agents"][0]["credentials"].is_null());
+    supervisor.until("the credentials are checked", is_checked).await?;
+    let (code, ready) = supervisor.get("/ready").await?;
+    assert_eq!(code, 200, "{ready}");
+    let listed = Setup::new()?.run(&["agents", "--url", supervisor.url()]).await?;
+    Ok((status().await?, serde_json::from_str(&ready)?, String::from_utf8(listed.stdout)?))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn refused_credentials_degrade_their_agent_and_nothing_else() -> Result<()> {
+    let (status, ready, listed) = checked("401 Unauthorized").await?;
+    let agent = &status["agents"][0];
+    assert_eq!((&agent["phase"], &ready["agents"]["jira"]), (&json!("Degraded"), &json!("Degraded")));
+    assert_eq!(agent["credentials"]["reason"], "Refused", "{agent}");
+    let why = agent["message"].as_str().unwrap_or_default();
+    ensure!(why.starts_with("the credentials are refused: echo failed: 401 Unauthorized. Check "), "{why}");
+    ensure!(listed.contains("Degraded  Refused      the credentials are refused: echo failed"), "{listed}");
+    ensure!(agent["unmatched"].to_string().contains("`detele_*` matches no tool"), "{agent}");
+    assert_eq!(status["limits"], Value::Null, "the check is no call of the budget");
+
+    let (status, ready, listed) = checked("{}").await?;
+    let agent = &status["agents"][0];
+    assert_eq!((&agent["phase"], &ready["agents"]), (&json!("Ready"), &json!({})), "{agent}");
+    assert_eq!(agent["credentials"], json!({"reason": "Accepted", "message": "echo answered"}));
+    ensure!(listed.contains("Ready  Accepted     requireApproval: `detele_*`"), "{listed}");
+    ensure!(status["warnings"].to_string().contains("agent jira: requireApproval: `detele_*`"), "{status}");
+    Ok(())
+}

@@ -7,6 +7,7 @@ use caipe_crds::resource::status::AgentStatus;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
 use super::Facts;
+use super::agent_checks::checked;
 use crate::supervisor::migration::PendingMigration;
 use crate::supervisor::orphans::work_left;
 
@@ -28,7 +29,10 @@ pub(super) fn agents(facts: &Facts<'_>) -> Vec<AgentStatus> {
 
 fn reported_agents(facts: &Facts<'_>, reports: &[&Report]) -> Vec<AgentStatus> {
     match reports.first() {
-        Some(report) => report.agents.iter().map(|agent| from_report(&agent.name, agent, reports)).collect(),
+        Some(report) => {
+            let status = |agent: &AgentReport| from_report(&agent.name, agent, reports);
+            report.agents.iter().map(|agent| checked(facts, status(agent))).collect()
+        }
         None => facts.before.map(|before| before.agents.clone()).unwrap_or_default(),
     }
 }
@@ -37,8 +41,8 @@ fn agent_status(facts: &Facts<'_>, name: &str, placement: &Placement, reports: &
     let found: Vec<&AgentReport> =
         reports.iter().flat_map(|report| &report.agents).filter(|agent| agent.name == name).collect();
     let worst = found.iter().max_by_key(|agent| severity(agent.phase));
-    let mut status =
-        worst.map_or_else(|| unreported(name, placement), |agent| from_report(name, agent, reports));
+    let status = worst.map_or_else(|| unreported(name, placement), |agent| from_report(name, agent, reports));
+    let mut status = checked(facts, status);
     if let Some(why) = why(facts, name, &status, reports) {
         status.message = Some(why);
     }
@@ -100,6 +104,7 @@ fn unreported(name: &str, placement: &Placement) -> AgentStatus {
         last_probe_time: None,
         active_tasks: None,
         message: Some("no supervisor pod has reported it yet".to_owned()),
+        conditions: Vec::new(),
     }
 }
 
@@ -116,6 +121,7 @@ fn from_report(name: &str, agent: &AgentReport, reports: &[&Report]) -> AgentSta
         last_probe_time: agent.last_probe_time.map(Time),
         active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
         message: agent.message.clone().or_else(|| waiting(agent)),
+        conditions: Vec::new(),
     }
 }
 
@@ -141,6 +147,7 @@ fn removed(name: &str, reports: &[&Report]) -> AgentStatus {
         last_probe_time: None,
         active_tasks: Some(i32::try_from(active).unwrap_or(i32::MAX)),
         message: Some("removed from the resource; drains".to_owned()),
+        conditions: Vec::new(),
     }
 }
 

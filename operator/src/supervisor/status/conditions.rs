@@ -284,6 +284,27 @@ fn one_line(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join("; ").chars().take(MESSAGE).collect()
 }
 
+/// A condition; it keeps the time of its last transition while its status is the same.
+pub(super) fn condition(
+    kind: &str,
+    (status, reason, message): (Option<bool>, &str, &str),
+    before: &[Condition],
+    now: Timestamp,
+) -> Condition {
+    // In whole seconds, as Kubernetes stores it; otherwise the written status would differ from the watched one.
+    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
+    let status = status.map_or("Unknown", |status| if status { "True" } else { "False" });
+    let same = before.iter().find(|it| it.type_ == kind && it.status == status);
+    Condition {
+        type_: kind.to_owned(),
+        status: status.to_owned(),
+        reason: reason.to_owned(),
+        message: one_line(message),
+        observed_generation: None,
+        last_transition_time: same.map_or(Time(now), |it| it.last_transition_time.clone()),
+    }
+}
+
 /// The conditions with their transition times.
 pub(super) fn conditions(
     verdict: Verdict,
@@ -291,19 +312,9 @@ pub(super) fn conditions(
     generation: i64,
     now: Timestamp,
 ) -> Vec<Condition> {
-    // In whole seconds, as Kubernetes stores it; otherwise the written status would differ from the watched one.
-    let now = Timestamp::from_second(now.as_second()).unwrap_or(now);
-    let one = |kind: &str, (status, reason, message): (Option<bool>, Reason, String)| {
-        let status = status.map_or("Unknown", |status| if status { "True" } else { "False" });
-        let same = before.iter().find(|it| it.type_ == kind && it.status == status);
-        Condition {
-            type_: kind.to_owned(),
-            status: status.to_owned(),
-            reason: reason.as_str().to_owned(),
-            message: one_line(&message),
-            observed_generation: Some(generation),
-            last_transition_time: same.map_or(Time(now), |it| it.last_transition_time.clone()),
-        }
+    let one = |kind: &str, (status, reason, message): (Option<bool>, Reason, String)| Condition {
+        observed_generation: Some(generation),
+        ..condition(kind, (status, reason.as_str(), &message), before, now)
     };
     let on = |(reason, message): (Reason, String)| (Some(true), reason, message);
     let (ready, reason, message) = verdict.ready;

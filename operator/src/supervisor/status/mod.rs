@@ -3,6 +3,7 @@
 //! Compatible with kstatus: `Ready` is always present, `Reconciling` and `Stalled` only while true. `Ready` means
 //! that every supervisor pod responds and reports every enabled agent as usable.
 
+mod agent_checks;
 mod agents;
 mod conditions;
 mod limits;

@@ -1,4 +1,6 @@
-use caipe_crds::internal_status::{AgentReport, DrainingInstance, LimitReport, NextInstance};
+use caipe_crds::internal_status::{
+    AgentReport, CredentialReason, CredentialReport, DrainingInstance, LimitReport, NextInstance,
+};
 use caipe_crds::{Target, resolve_for};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Condition;
 
@@ -54,6 +56,7 @@ struct Given {
     missing: Missing,
     supervisor: Option<Workload>,
     reports: Vec<Option<Report>>,
+    agent_reports: Vec<Report>,
     trouble: Option<String>,
     remotes: BTreeMap<String, RemoteFacts>,
     pending_rollout: Option<&'static str>,
@@ -70,6 +73,7 @@ fn well() -> Given {
         missing: Missing::default(),
         supervisor: Some(workload(1)),
         reports: vec![Some(report(1, AgentPhase::Ready, AgentPhase::Ready))],
+        agent_reports: Vec::new(),
         trouble: None,
         remotes: BTreeMap::new(),
         pending_rollout: None,
@@ -128,7 +132,7 @@ impl Given {
             missing: &self.missing,
             supervisor: self.supervisor.as_ref(),
             reports: &reports,
-            agent_reports: &[],
+            agent_reports: &self.agent_reports.iter().collect::<Vec<_>>(),
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,
             pending_rollout: self.pending_rollout,
@@ -413,6 +417,83 @@ fn problems_of_an_agents_pods_are_in_its_message() {
         let agent = status.agents.iter().find(|agent| agent.name == name).unwrap();
         assert_eq!(agent.message.as_deref(), expected, "{name} {phase:?} {facts:?}");
     }
+}
+
+/// A report of the process that runs the agent, whose credentials have been checked.
+fn checked(name: &str, reason: CredentialReason, unmatched: &[&str]) -> Report {
+    let message =
+        (reason != CredentialReason::Accepted).then(|| "the credentials are refused: 401".to_owned());
+    let credentials = Some(CredentialReport { reason, message: format!("get_me: {reason:?}") });
+    let unmatched = unmatched.iter().map(|&name| name.to_owned()).collect();
+    let refused = reason == CredentialReason::Refused;
+    let phase = if refused { AgentPhase::Degraded } else { AgentPhase::Ready };
+    let own = AgentReport::new(name, AgentPlacement::InProcess, phase, 1);
+    let mut report = report(1, AgentPhase::Ready, AgentPhase::Ready);
+    report.agents.retain(|agent| agent.name != name);
+    report.agents.push(AgentReport { credentials, message, unmatched, ..own });
+    report
+}
+
+/// The conditions of an agent, as those of the resource are written in [`reported`].
+fn of_agent(status: &CaipeSupervisorStatus, name: &str) -> Vec<String> {
+    let agent = status.agents.iter().find(|agent| agent.name == name).unwrap();
+    let text = |it: &Condition| format!("{} {} {}: {}", it.type_, it.status, it.reason, it.message);
+    agent.conditions.iter().map(text).collect()
+}
+
+#[test]
+fn an_agent_says_whether_its_credentials_are_accepted() {
+    use CredentialReason::{Accepted, Failed, NotChecked, Refused, ScopeMissing, Unreachable};
+    for (reason, expected, phase) in [
+        (Accepted, "True Accepted", AgentPhase::Ready),
+        (Refused, "False Refused", AgentPhase::Degraded),
+        (ScopeMissing, "False ScopeMissing", AgentPhase::Ready),
+        (Unreachable, "Unknown Unreachable", AgentPhase::Ready),
+        (Failed, "Unknown Failed", AgentPhase::Ready),
+        (NotChecked, "Unknown NotChecked", AgentPhase::Ready),
+    ] {
+        let condition = format!("CredentialsAccepted {expected}: get_me: {reason:?}");
+        // `a` is remote: its own pod checks, and the supervisor's reports that it answers.
+        let remote = Given { agent_reports: vec![checked("a", reason, &[])], ..well() };
+        let in_process = Given { reports: vec![Some(checked("b", reason, &[]))], ..well() };
+        for (name, given) in [("a", remote), ("b", in_process)] {
+            let status = given.status();
+            assert_eq!(of_agent(&status, name).as_slice(), std::slice::from_ref(&condition), "{name}");
+            let agent = status.agents.iter().find(|agent| agent.name == name).unwrap();
+            assert_eq!(agent.phase, phase, "{name} {reason:?}");
+            let refused =
+                format!("False AgentsNotReady: {name} is Degraded: the credentials are refused: 401");
+            let ready = reported(&status, "Ready");
+            assert_eq!(ready == refused, reason == Refused, "{ready}");
+        }
+    }
+    assert_eq!(of_agent(&well().status(), "a"), Vec::<String>::new(), "nothing was checked");
+}
+
+#[test]
+fn the_worst_check_counts_and_keeps_its_time_and_every_unmatched_name_is_listed() {
+    use CredentialReason::{Accepted, Refused};
+    let reports = [(Refused, ["tools: `x`"]), (Accepted, ["tools: `y`"]), (Accepted, ["tools: `x`"])];
+    let reports = reports.map(|(reason, names)| Some(checked("b", reason, &names)));
+    let mut given = Given { reports: reports.to_vec(), ..well() };
+    let first = given.status();
+    let expected = [
+        "CredentialsAccepted False Refused: get_me: Refused",
+        "NamesUnmatched True NoSuchTool: tools: `x`; tools: `y`",
+    ];
+    assert_eq!(of_agent(&first, "b"), expected);
+    (given.before, given.second) = (Some(first.clone()), 60);
+    assert!(same(&given.status(), &first), "a later check with the same result changes nothing");
+    given.reports.remove(0);
+    let later = given.status();
+    let times = |status: &CaipeSupervisorStatus| {
+        let agent = status.agents.iter().find(|agent| agent.name == "b").unwrap();
+        agent.conditions.iter().map(|it| it.last_transition_time.0.as_second()).collect::<Vec<_>>()
+    };
+    assert_eq!(of_agent(&later, "b")[0], "CredentialsAccepted True Accepted: get_me: Accepted");
+    assert_eq!((times(&first)[0] + 60, times(&first)[1]), (times(&later)[0], times(&later)[1]));
+    given.decision = None;
+    assert_eq!(of_agent(&given.status(), "b").len(), 2, "also while the resource is invalid");
 }
 
 #[test]
