@@ -41,6 +41,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Ends a lease, so that another owner need not wait for the end of its term. Does nothing if the token is not the newest.
     async fn release(&self, task: &str, token: u64) -> Result<(), StoreError>;
 
+    /// The tasks under way that no process runs: their lease has ended or was released. At most `limit`.
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError>;
+
+    /// Gives the turn of a conversation to a task, whose lease the caller has: one task at a time may change it. Returns the
+    /// task that has the turn, if that is another one that is under way or has an owner. A new task has the turn of a new
+    /// conversation.
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError>;
+
     /// Sends a message to the owner of a task. Returns once it is durable. Does nothing if the task has received a message with
     /// this id; a backend remembers the ids of at least the last [`MAX_CONTROLS`](crate::MAX_CONTROLS) messages.
     ///

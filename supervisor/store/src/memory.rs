@@ -123,6 +123,16 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        let data = self.data();
+        let under_way = data.tasks.values().map(|task| &task.record).filter(|it| it.phase.is_under_way());
+        Ok(under_way.filter(|it| !self.leases.is_held(&it.id)).take(limit).cloned().collect())
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        self.leases.take_turn(self, context, task).await
+    }
+
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         message.check(task)?;
         let unknown = || Refusal::UnknownTask(task.to_owned()).by("memory");

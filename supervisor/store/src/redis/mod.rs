@@ -193,6 +193,15 @@ impl Store for RedisStore {
         }
     }
 
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        read::abandoned(&self.connection, limit).await
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        let arguments = Arguments::of([context, task]);
+        Ok(self.write("take the turn of a conversation", &scripts::TAKE_TURN, arguments).await?.pop())
+    }
+
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         message.check(task)?;
         let arguments =
