@@ -9,7 +9,7 @@ use caipe_store::{
 };
 use jiff::Timestamp;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::leases::{HeldLease, LeaseState, Leases};
@@ -86,6 +86,11 @@ impl LogWriter {
     /// Cancelled once another process has the lease.
     pub(super) fn lost(&self) -> CancellationToken {
         self.lease.as_ref().map(|lease| lease.state.lost.clone()).unwrap_or_default()
+    }
+
+    /// Keeps the lease until it is dropped too.
+    pub(super) fn keep_lease(&self) -> Option<Arc<DropGuard>> {
+        self.lease.as_ref().map(|lease| lease.end.clone())
     }
 
     /// Reads the events after the last one that was shown or stored.
