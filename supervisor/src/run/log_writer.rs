@@ -160,6 +160,11 @@ impl LogWriter {
         self.unsaved_since.get_or_insert_with(|| (Instant::now(), at));
         self.unsaved.extend_from_slice(events);
         self.next_seq = last + 1;
+        if self.leases.store.has_live_readers(&self.fence.task)
+            && let Ok(Some(events)) = EventChunk::of(first, at, events)
+        {
+            self.leases.store.publish(&self.fence.task, events);
+        }
         Some(first)
     }
 

@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use crate::control::{Control, ControlMessage};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
-use crate::event_chunk::LoggedEvent;
+use crate::event_chunk::{EventChunk, LoggedEvent};
+use crate::live::LiveEvents;
 use crate::notifier::{Changes, Topic};
 use crate::push::PushRecord;
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
@@ -67,6 +68,24 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The changes of a task from now on, made by any process. See [`Follower`](crate::Follower), which reads the events.
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError>;
+
+    /// The events that the owner of a task shows before they are stored, from now on. Some may be missing. `None` if no other
+    /// process uses the store.
+    fn live(&self, task: &str) -> Option<LiveEvents> {
+        let _ = task;
+        None
+    }
+
+    /// Whether [`Store::publish`] reaches a reader.
+    fn has_live_readers(&self, task: &str) -> bool {
+        let _ = task;
+        false
+    }
+
+    /// Passes events that are shown and not stored yet to the readers of [`Store::live`], at once and without a guarantee.
+    fn publish(&self, task: &str, events: EventChunk) {
+        let _ = (task, events);
+    }
 
     /// A conversation as last committed.
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError>;

@@ -93,6 +93,30 @@ async fn a_reader_at_another_process_sees_the_run_as_it_happens() {
     assert_eq!(read_after(&again, middle).await.len(), read_after(&log, middle).await.len());
 }
 
+/// Text is shown before it is stored, also at another process.
+#[tokio::test(start_paused = true)]
+async fn a_reader_at_another_process_sees_each_word_at_once() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("go", None)).await.unwrap();
+    read_some(&log, 2).await;
+    let elsewhere = second.log(&log.task_id()).await.unwrap();
+    let mut here = log.cursor(log.last_seq());
+    // The first ones fill the gap to the reader.
+    let mut latest = Duration::ZERO;
+    for word in 0..8 {
+        let shown = here.next().await.unwrap();
+        let begin = Instant::now();
+        while elsewhere.last_seq() < shown.seq() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        if word > 0 {
+            latest = latest.max(begin.elapsed());
+        }
+    }
+    assert!(latest < Duration::from_millis(50), "it lags by {latest:?}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_cancellation_reaches_the_process_that_runs_the_task() {
     let store = Arc::<MemoryStore>::default();
