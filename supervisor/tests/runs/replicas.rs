@@ -25,7 +25,7 @@ turns:
       calls: [{ name: CAIPEAgentResponse, arguments: { response: "Which repository?", metadata: { input_fields: [
         { field_name: repo, field_description: Repository, required: true }] } } }]
   - { when: { has_result: true }, reply: { text: "got {{ last_result }}" } }
-  - { when: { user: what }, reply: { text: "{% for said in history %}{{ said.text }};{% endfor %}" } }
+  - { when: { user: what }, reply: { text: "{% for message in history %}{{ message.text }};{% endfor %}" } }
   - { when: { user: slow }, reply: { delay_ms: 60000, text: "one two three" } }
   - { reply: { delay_ms: 1000, text: "one two three four five six seven eight nine ten eleven twelve thirteen fourteen" } }
 "#;
@@ -298,9 +298,9 @@ async fn a_conversation_runs_at_one_process_at_a_time() {
     assert_eq!(last_state(&read(&one).await), TaskState::Completed);
     assert_eq!(last_state(&read(&other).await), TaskState::Completed);
     let (what, _) = first.send(message("what", Some("same"))).await.unwrap();
-    let said = texts(&read(&what).await, "final_result").concat();
+    let history = texts(&read(&what).await, "final_result").concat();
     let answer = texts(&read(&one).await, "final_result").concat();
-    assert_eq!(said, format!("go;{answer};on;{answer};what;"));
+    assert_eq!(history, format!("go;{answer};on;{answer};what;"));
 }
 
 #[tokio::test(start_paused = true)]

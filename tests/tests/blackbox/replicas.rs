@@ -247,8 +247,8 @@ async fn a_paused_replica_repeats_nothing() -> Result<()> {
     let mut stream = owner.stream("note it", None).await?;
     let seen = stream.read_until(|event| text_of(event).contains("Jira: Calling tool: Note")).await?;
     let task = seen[0]["id"].as_str().context("no task")?.to_owned();
-    let noted = || std::fs::read_to_string(&notes).unwrap_or_default().lines().count();
-    owner.until("the tool runs", async || Ok(noted() == 1)).await?;
+    let calls = || std::fs::read_to_string(&notes).unwrap_or_default().lines().count();
+    owner.until("the tool runs", async || Ok(calls() == 1)).await?;
     owner.signal("STOP").await?;
     let over = async || {
         let task = other.call("tasks/get", json!({"id": task})).await?;
@@ -267,7 +267,7 @@ async fn a_paused_replica_repeats_nothing() -> Result<()> {
         "its reader follows the other"
     );
     replicas.task(&task).await?;
-    assert_eq!(noted(), 1, "the tool ran twice");
+    assert_eq!(calls(), 1, "the tool ran twice");
     // Both continue to serve.
     for replica in &replicas.running {
         replica.ask("note that").await?;
@@ -374,11 +374,11 @@ async fn conversations_survive_replicas_that_die() -> Result<()> {
         failed = torment(&mortal, &mut running, seed, &mut faults) => return failed,
     };
     let text = std::fs::read_to_string(&notes)?;
-    let mut noted: Vec<&str> = text.lines().collect();
-    let calls = noted.len();
-    noted.sort_unstable();
-    noted.dedup();
-    ensure!(noted.len() == calls, "{} calls ran twice", calls - noted.len());
+    let mut lines: Vec<&str> = text.lines().collect();
+    let calls = lines.len();
+    lines.sort_unstable();
+    lines.dedup();
+    ensure!(lines.len() == calls, "{} calls ran twice", calls - lines.len());
     let mut times: Vec<Duration> = talked;
     times.sort_unstable();
     println!(
