@@ -152,6 +152,7 @@ impl Server {
         if recovered > 0 {
             tracing::info!(recovered, "resuming interrupted tasks");
         }
+        tokio::spawn(self.runs.clone().continue_abandoned());
         if let Some(pushes) = &self.pushes {
             tokio::spawn(push::deliver_pending(pushes.clone(), self.runs.clone(), owed));
         }

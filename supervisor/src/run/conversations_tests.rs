@@ -18,13 +18,13 @@ fn places_are_called_in_the_order_in_which_they_were_taken() {
     let conversations = conversations();
     let mut places: Vec<_> = (0..5).map(|_| conversations.queue("c")).collect();
     let mut elsewhere = conversations.queue("d");
-    assert!(elsewhere.acquired().now_or_never().is_some(), "another conversation waits for nobody");
+    assert!(elsewhere.reached().now_or_never().is_some(), "another conversation waits for nobody");
     for _ in 0..5 {
         // Asked in the wrong order on purpose: only the first may come.
         for later in places.iter_mut().skip(1).rev() {
-            assert!(later.acquired().now_or_never().is_none());
+            assert!(later.reached().now_or_never().is_none());
         }
-        assert!(places[0].acquired().now_or_never().is_some());
+        assert!(places[0].reached().now_or_never().is_some());
         drop(places.remove(0));
     }
 }
@@ -37,7 +37,7 @@ fn who_leaves_the_queue_holds_nobody_back_and_leaves_nothing_behind() {
     let mut third = conversations.queue("c");
     drop(second);
     drop(first);
-    assert!(third.acquired().now_or_never().is_some());
+    assert!(third.reached().now_or_never().is_some());
     let fourth = conversations.queue("c");
     drop(third);
     drop(fourth);

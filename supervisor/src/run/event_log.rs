@@ -13,7 +13,7 @@ use caipe_store::{Follower, SavedConversation, StoreError, TaskPhase, TaskRecord
 use jiff::Timestamp;
 use serde_json::Value;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 
 use super::active_tasks::TaskLease;
 use super::driver::{Batch, Sink, SinkError};
@@ -64,7 +64,7 @@ impl TaskEventLog {
     pub(super) async fn reopen(
         leases: Arc<Leases>,
         record: TaskRecord,
-        lease: Option<(TaskLease, HeldLease)>,
+        (lease, held): (Option<TaskLease>, Option<HeldLease>),
         (presentation, budget): (&Presentation, &Arc<LogBudget>),
     ) -> Result<Self, StoreError> {
         let request = message_of(&record, &record.request)?;
@@ -97,7 +97,6 @@ impl TaskEventLog {
         if record.phase == TaskPhase::Working {
             log.mark_working(record.updated);
         }
-        let (lease, held) = lease.unzip();
         let writer = LogWriter::after(leases, &record, last, held);
         Ok(Self {
             writer,
@@ -155,6 +154,11 @@ impl TaskEventLog {
     /// Cancelled once another process continues the task.
     pub(super) fn lost(&self) -> CancellationToken {
         self.writer.lost()
+    }
+
+    /// Keeps the lease of the task until it is dropped too.
+    pub(super) fn keep_lease(&self) -> Option<Arc<DropGuard>> {
+        self.writer.keep_lease()
     }
 
     /// What follows the commits is carried out there.

@@ -8,12 +8,10 @@ use caipe_store::{Changes, Control, Lease, LeaseTerm, Store, StoreError, Topic};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
+use uuid::Uuid;
 
 use super::control::ControlRequest;
 use super::pauses::Pauses;
-
-/// The owner of a store that only one process uses.
-const ONLY_OWNER: &str = "supervisor";
 
 /// How long other processes wait before they continue the tasks of one that is not reachable any more.
 const TTL: Duration = Duration::from_secs(8);
@@ -22,7 +20,7 @@ const TTL: Duration = Duration::from_secs(8);
 const RENEWALS: u32 = 4;
 
 /// How long a release may take. After that, the lease ends with its term.
-const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
+pub(super) const RELEASE_DEADLINE: Duration = Duration::from_secs(2);
 
 /// Takes leases for this process.
 #[derive(Debug)]
@@ -33,12 +31,13 @@ pub(super) struct Leases {
     renewals: TaskTracker,
 }
 
-/// A lease of this process. It is released when it is dropped.
+/// A lease of this process. It is released when it is dropped with the copies of its `end`.
 #[derive(Debug)]
 pub(super) struct HeldLease {
     pub(super) state: Arc<LeaseState>,
     pub(super) reserved: u64,
-    _end: DropGuard,
+    /// Shared with what must be done before the release.
+    pub(super) end: Arc<DropGuard>,
 }
 
 #[derive(Debug)]
@@ -59,7 +58,7 @@ pub(super) struct LeaseState {
 
 impl Leases {
     pub(super) fn new(store: Arc<dyn Store>, term: Option<LeaseTerm>) -> Arc<Self> {
-        let term = term.unwrap_or_else(|| LeaseTerm { owner: ONLY_OWNER.to_owned(), ttl: TTL });
+        let term = term.unwrap_or_else(|| LeaseTerm { owner: unique_owner(), ttl: TTL });
         Arc::new(Self { store, term, renewals: TaskTracker::new() })
     }
 
@@ -106,7 +105,7 @@ impl Leases {
         let end = CancellationToken::new();
         let renewer = Renewer { store: self.store.clone(), state: state.clone(), stop };
         self.renewals.spawn(renewer.run(end.clone(), has_controls));
-        HeldLease { state, reserved, _end: end.drop_guard() }
+        HeldLease { state, reserved, end: Arc::new(end.drop_guard()) }
     }
 
     /// Waits until the leases of ended runs are released.
@@ -215,6 +214,12 @@ impl Renewer {
         }
         Ok(())
     }
+}
+
+/// The host, which is the name of the pod in a cluster, and a part that no other process has.
+fn unique_owner() -> String {
+    let host = rustix::system::uname();
+    format!("{}-{}", host.nodename().to_string_lossy(), Uuid::new_v4().simple())
 }
 
 async fn changed(changes: Option<&mut Changes>) {

@@ -9,7 +9,7 @@ use caipe_store::{
 };
 use jiff::Timestamp;
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::AbortOnDropHandle;
 
 use super::leases::{HeldLease, LeaseState, Leases};
@@ -88,6 +88,11 @@ impl LogWriter {
         self.lease.as_ref().map(|lease| lease.state.lost.clone()).unwrap_or_default()
     }
 
+    /// Keeps the lease until it is dropped too.
+    pub(super) fn keep_lease(&self) -> Option<Arc<DropGuard>> {
+        self.lease.as_ref().map(|lease| lease.end.clone())
+    }
+
     /// Reads the events after the last one that was shown or stored.
     pub(super) fn follower(&self) -> Follower {
         Follower::new(self.leases.store.clone(), &*self.fence.task, self.last_seq())
@@ -155,6 +160,11 @@ impl LogWriter {
         self.unsaved_since.get_or_insert_with(|| (Instant::now(), at));
         self.unsaved.extend_from_slice(events);
         self.next_seq = last + 1;
+        if self.leases.store.has_live_readers(&self.fence.task)
+            && let Ok(Some(events)) = EventChunk::of(first, at, events)
+        {
+            self.leases.store.publish(&self.fence.task, events);
+        }
         Some(first)
     }
 

@@ -147,7 +147,11 @@ impl Runs {
         }
         let held = self.leases.of_new(&record.id, before, lease.stop());
         let log = Arc::new(wire_log(binding::opening(&record, message), &self.active_tasks.budget));
-        let turn = self.conversations.queue(&record.context);
+        let turn = if fresh {
+            self.conversations.queue_in_new(&record.context)
+        } else {
+            self.conversations.queue(&record.context)
+        };
         let event_log =
             TaskEventLog::new(self.leases.clone(), record, log.clone(), (lease, held), &self.presentation);
         self.spawn(

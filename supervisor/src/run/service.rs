@@ -9,6 +9,7 @@ use caipe_a2a::server::{Pushes, TaskLog};
 use caipe_engine::{Input, Outcome, Phase, RunState};
 use caipe_store::{LeaseTerm, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use futures::FutureExt as _;
+use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -34,6 +35,9 @@ const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
 
 /// How long a message to a waiting task may wait until no other task of its conversation runs.
 pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
+
+/// How often a run tries to cancel a waiting task that another process holds.
+const CLOSE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The bytes that the logs of all tasks may use by default.
 pub const LOG_MEMORY: usize = 64 << 20;
@@ -118,16 +122,20 @@ impl Runs {
     /// the task waits, the log is closed: a subscriber gets the task and the end of the stream. The answer continues in a new
     /// log.
     pub async fn log(&self, id: &str) -> Result<Arc<TaskLog>, RunError> {
-        if let Some(log) = self.active_tasks.log(id) {
-            return Ok(log);
+        let known = self.active_tasks.log(id);
+        if let Some(log) = known.as_ref().filter(|log| !log.is_closed() || log.state().is_terminal()) {
+            return Ok(log.clone());
         }
         let record = self.record(id).await?;
+        if let Some(log) = known.filter(|log| shows(log, &record)) {
+            return Ok(log);
+        }
         if record.phase.is_under_way()
             && let Some(handle) = self.active_tasks.handle(id)
         {
             // Its recovery has not come so far.
             handle.until_recorded().await;
-            if let Some(log) = self.active_tasks.log(id) {
+            if let Some(log) = self.active_tasks.log(id).filter(|log| !log.is_closed()) {
                 return Ok(log);
             }
         }
@@ -135,9 +143,9 @@ impl Runs {
             return Ok(log);
         }
         let is_under_way = record.phase.is_under_way();
-        let reader = self.reopen(record, None).await?;
+        let reader = self.reopen(record, (None, None)).await?;
         // A message may have continued the task meanwhile.
-        if let Some(log) = self.active_tasks.log(id) {
+        if let Some(log) = self.active_tasks.log(id).filter(|log| !log.is_closed()) {
             return Ok(log);
         }
         let log = reader.log();
@@ -168,7 +176,10 @@ impl Runs {
 
     /// The task of a record, without its artifacts.
     pub fn summary(&self, record: &TaskRecord) -> Result<Task, RunError> {
-        if let Some(log) = self.active_tasks.log(&record.id) {
+        // A closed log of a task that waited may be older than the record.
+        if let Some(log) = self.active_tasks.log(&record.id)
+            && (!log.is_closed() || log.state().is_terminal())
+        {
             return Ok(log.summary());
         }
         let corrupt = |error: serde_json::Error| StoreError::Corrupt {
@@ -187,12 +198,29 @@ impl Runs {
     ) -> Result<(TaskEventLog, Turn), RunError> {
         let mut turn = self.conversations.queue(context);
         let busy = |_| RunError::NotOpen { task: id.to_owned(), phase: TaskPhase::Working };
-        tokio::time::timeout(TURN_DEADLINE, turn.acquired()).await.map_err(busy)?;
-        self.record(id).await?;
-        // Before the record is read, because another process may change it until then.
-        let held = self.leases.acquire(id, lease.stop()).await?;
+        let taken = self.take_turn(id, &mut turn, lease.stop());
+        let held = tokio::time::timeout(TURN_DEADLINE, taken).await.map_err(busy)??;
+        // Once this process has the lease, because another one may change it until then.
         let record = self.record(id).await?;
-        Ok((self.reopen(record, Some((lease, held))).await?, turn))
+        Ok((self.reopen(record, (Some(lease), Some(held))).await?, turn))
+    }
+
+    /// The lease of a task that waits, once no other task of its conversation runs.
+    async fn take_turn(
+        &self,
+        id: &str,
+        turn: &mut Turn,
+        stop: CancellationToken,
+    ) -> Result<HeldLease, RunError> {
+        turn.reached().await;
+        self.record(id).await?;
+        loop {
+            let held = self.leases.acquire(id, stop.clone()).await?;
+            let Some(mut other) = turn.taken_by_another(id).await? else { return Ok(held) };
+            // The other task may have to cancel this one.
+            drop(held);
+            other.changed().await;
+        }
     }
 
     /// Cancels a task and returns its last state.
@@ -214,6 +242,9 @@ impl Runs {
         let record = self.record(id).await?;
         if !record.phase.is_terminal() {
             match self.active_tasks.lease(id) {
+                Ok(_) if record.phase.is_under_way() && self.runs_elsewhere(id).await? => {
+                    self.ask_owner(id).await?;
+                }
                 Err(handle) => {
                     handle.stop.cancel();
                     drop(tokio::time::timeout(CANCEL_DEADLINE, handle.over.cancelled()).await);
@@ -231,6 +262,14 @@ impl Runs {
         let log = self.log(id).await?;
         drop(tokio::time::timeout(CANCEL_DEADLINE, drained(&log)).await);
         Ok(log.snapshot())
+    }
+
+    /// Whether another process runs the task.
+    async fn runs_elsewhere(&self, id: &str) -> Result<bool, RunError> {
+        match self.leases.acquire(id, CancellationToken::new()).await {
+            Err(StoreError::LeaseTaken { .. }) => Ok(true),
+            acquired => Ok(acquired.map(|_| false)?),
+        }
     }
 
     /// Asks the process that runs the task to cancel it.
@@ -266,7 +305,6 @@ impl Runs {
             );
             self.halt.cancel();
             self.tracker.wait().await;
-            self.forgive_recoveries().await;
         }
         // Ends the logs that follow other processes.
         self.halt.cancel();
@@ -288,14 +326,20 @@ impl Runs {
         let (runs, log) = (self.clone(), event_log.log());
         event_log.set_outbox(self.outbox.clone());
         let (task, lost) = (event_log.task().to_owned(), event_log.lost());
+        let (recoveries, kept) = (event_log.record().recoveries, event_log.keep_lease());
         self.show(&task, &log);
         self.tracker.spawn(async move {
             let carried = AssertUnwindSafe(runs.carry(event_log, turn, begin)).catch_unwind();
             tokio::select! {
                 carried = carried => runs.note_end(&task, &log, carried).await,
                 () = lost.cancelled() => {}
-                () = runs.halt.cancelled() => {}
+                () = runs.halt.cancelled() => {
+                    if recoveries > 0 {
+                        runs.forgive_recoveries(&task).await;
+                    }
+                }
             }
+            drop(kept);
             if lost.is_cancelled() && runs.follow_owner(&task, &log).await {
                 return;
             }
@@ -307,7 +351,8 @@ impl Runs {
     /// Passes the readers of a run on to the process that continues it. Returns whether its log can be read.
     async fn follow_owner(&self, task: &str, log: &Arc<TaskLog>) -> bool {
         tracing::warn!(task, "another process continues the task");
-        let reopened = async { Ok::<_, RunError>(self.reopen(self.record(task).await?, None).await?) };
+        let reopened =
+            async { Ok::<_, RunError>(self.reopen(self.record(task).await?, (None, None)).await?) };
         self.active_tasks.forget(task);
         match reopened.await {
             Ok(reader) => {
@@ -346,7 +391,8 @@ impl Runs {
         if record.phase.is_terminal() {
             return Ok(());
         }
-        Ok(self.reopen(record, None).await?.onto(log.clone()).fail("an internal error").await?)
+        let event_log = self.reopen(record, (None, None)).await?;
+        Ok(event_log.onto(log.clone()).fail("an internal error").await?)
     }
 
     /// Publishes the log of a task.
@@ -364,10 +410,10 @@ impl Runs {
         mut turn: Turn,
         begin: RunTrigger,
     ) -> Result<(), StoreError> {
-        let stop = event_log.stop();
+        let (stop, task) = (event_log.stop(), event_log.task().to_owned());
         let (continues, answers) = (begin.continues(), matches!(begin, RunTrigger::Answer(_)));
         tokio::select! {
-            () = turn.acquired() => {}
+            acquired = turn.acquired(&task) => acquired?,
             () = stop.cancelled(), if !continues => return event_log.end(Outcome::Canceled).await,
         }
         let (user, agent) = (event_log.user_with(begin.user()), self.supervisor.get());
@@ -444,20 +490,36 @@ impl Runs {
         let (context, phases) = (Some(event_log.context().to_owned()), vec![TaskPhase::InputRequired]);
         for record in self.store.tasks(&TaskFilter { context, phases, ..TaskFilter::default() }).await? {
             if record.id != event_log.task() {
-                let mut asked = self.reopen(record, None).await?;
-                asked.end(Outcome::Canceled).await?;
-                asked.log().close();
-                self.show(asked.task(), &asked.log());
-                self.active_tasks.retire(asked.task());
+                self.close_question(&record.id).await?;
             }
         }
+        Ok(())
+    }
+
+    async fn close_question(&self, id: &str) -> Result<(), StoreError> {
+        let held = loop {
+            match self.leases.acquire_with_retries(id, CancellationToken::new()).await {
+                // Another process has a message to the task, and sees that it must wait.
+                Err(StoreError::LeaseTaken { .. }) => sleep(CLOSE_INTERVAL).await,
+                acquired => break acquired?,
+            }
+        };
+        let Some(record) = self.store.task(id).await?.filter(|it| it.phase == TaskPhase::InputRequired)
+        else {
+            return Ok(());
+        };
+        let mut asked = self.reopen(record, (None, Some(held))).await?;
+        asked.end(Outcome::Canceled).await?;
+        asked.log().close();
+        self.show(id, &asked.log());
+        self.active_tasks.retire(id);
         Ok(())
     }
 
     pub(super) async fn reopen(
         &self,
         record: TaskRecord,
-        lease: Option<(TaskLease, HeldLease)>,
+        lease: (Option<TaskLease>, Option<HeldLease>),
     ) -> Result<TaskEventLog, StoreError> {
         let wire = (&self.presentation, &self.active_tasks.budget);
         TaskEventLog::reopen(self.leases.clone(), record, lease, wire).await
@@ -466,6 +528,14 @@ impl Runs {
     pub(super) async fn record(&self, id: &str) -> Result<TaskRecord, RunError> {
         self.store.task(id).await?.ok_or_else(|| RunError::UnknownTask(id.to_owned()))
     }
+}
+
+/// Whether a closed log shows the task as it is. Another process may have continued a task that waited.
+fn shows(log: &TaskLog, record: &TaskRecord) -> bool {
+    let status = log.summary().status;
+    !record.phase.is_under_way()
+        && phase_of(status.state) == record.phase
+        && status.timestamp == Some(record.updated)
 }
 
 /// Waits for the end of the log.

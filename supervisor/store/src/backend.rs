@@ -8,7 +8,8 @@ use async_trait::async_trait;
 use crate::control::{Control, ControlMessage};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
-use crate::event_chunk::LoggedEvent;
+use crate::event_chunk::{EventChunk, LoggedEvent};
+use crate::live::LiveEvents;
 use crate::notifier::{Changes, Topic};
 use crate::push::PushRecord;
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
@@ -41,6 +42,14 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Ends a lease, so that another owner need not wait for the end of its term. Does nothing if the token is not the newest.
     async fn release(&self, task: &str, token: u64) -> Result<(), StoreError>;
 
+    /// The tasks under way that no process runs: their lease has ended or was released. At most `limit`.
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError>;
+
+    /// Gives the turn of a conversation to a task, whose lease the caller has: one task at a time may change it. Returns the
+    /// task that has the turn, if that is another one that is under way or has an owner. A new task has the turn of a new
+    /// conversation.
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError>;
+
     /// Sends a message to the owner of a task. Returns once it is durable. Does nothing if the task has received a message with
     /// this id; a backend remembers the ids of at least the last [`MAX_CONTROLS`](crate::MAX_CONTROLS) messages.
     ///
@@ -59,6 +68,24 @@ pub trait Store: Send + Sync + fmt::Debug {
 
     /// The changes of a task from now on, made by any process. See [`Follower`](crate::Follower), which reads the events.
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError>;
+
+    /// The events that the owner of a task shows before they are stored, from now on. Some may be missing. `None` if no other
+    /// process uses the store.
+    fn live(&self, task: &str) -> Option<LiveEvents> {
+        let _ = task;
+        None
+    }
+
+    /// Whether [`Store::publish`] reaches a reader.
+    fn has_live_readers(&self, task: &str) -> bool {
+        let _ = task;
+        false
+    }
+
+    /// Passes events that are shown and not stored yet to the readers of [`Store::live`], at once and without a guarantee.
+    fn publish(&self, task: &str, events: EventChunk) {
+        let _ = (task, events);
+    }
 
     /// A conversation as last committed.
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError>;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 use tokio::time::Instant;
 
+use crate::backend::Store;
 use crate::error::StoreError;
 use crate::types::{Commit, Lease, LeaseTerm};
 
@@ -15,7 +16,11 @@ use crate::types::{Commit, Lease, LeaseTerm};
 /// They are in memory: when the store is opened again, no other process can be alive, so all leases are void and recovery does
 /// not wait. Terms are measured by the monotonic clock, so a jump of the wall clock neither ends nor extends a lease.
 #[derive(Debug, Default)]
-pub(crate) struct LeaseTable(Mutex<HashMap<String, Holder>>);
+pub(crate) struct LeaseTable {
+    holders: Mutex<HashMap<String, Holder>>,
+    /// The task that has the turn of a conversation, by conversation.
+    turns: Mutex<HashMap<String, String>>,
+}
 
 #[derive(Debug)]
 struct Holder {
@@ -46,17 +51,51 @@ impl LeaseTable {
         write: impl AsyncFnOnce(Commit) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let created = commit.create.clone().zip(commit.task.as_ref().map(|record| record.id.clone()));
+        let context = commit.context.clone();
         let released = commit.fence.as_ref().filter(|fence| fence.release);
         let released = released.map(|fence| (fence.task.clone(), fence.token));
         write(commit).await?;
         if let Some((LeaseTerm { owner, ttl }, task)) = created {
             let until = Instant::now() + ttl;
-            self.lock().entry(task).or_insert(Holder { owner, token: Some(0), until });
+            self.lock().entry(task.clone()).or_insert(Holder { owner, token: Some(0), until });
+            self.turns().entry(context.clone()).or_insert(task);
         }
         if let Some((task, token)) = released {
             self.release(&task, token);
+            let mut turns = self.turns();
+            if turns.get(&context) == Some(&task) {
+                turns.remove(&context);
+            }
         }
         Ok(())
+    }
+
+    /// Whether the term of an owner lasts.
+    pub(crate) fn is_held(&self, task: &str) -> bool {
+        self.lock().get(task).is_some_and(|holder| holder.until > Instant::now())
+    }
+
+    /// Gives the turn of a conversation to a task, unless another one has it that has an owner or is under way.
+    pub(crate) async fn take_turn(
+        &self,
+        store: &dyn Store,
+        context: &str,
+        task: &str,
+    ) -> Result<Option<String>, StoreError> {
+        loop {
+            let found = self.turns().get(context).cloned();
+            if let Some(other) = found.clone().filter(|other| other != task)
+                && (self.is_held(&other)
+                    || store.task(&other).await?.is_some_and(|record| record.phase.is_under_way()))
+            {
+                return Ok(Some(other));
+            }
+            let mut turns = self.turns();
+            if turns.get(context) == found.as_ref() {
+                turns.insert(context.to_owned(), task.to_owned());
+                return Ok(None);
+            }
+        }
     }
 
     /// Takes the place of the holder, unless the term of another owner has not ended.
@@ -102,7 +141,11 @@ impl LeaseTable {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Holder>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.holders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn turns(&self) -> MutexGuard<'_, HashMap<String, String>> {
+        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

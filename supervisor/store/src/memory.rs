@@ -14,6 +14,7 @@ use crate::conversation::{ConversationChange, ListChange, StoredConversation};
 use crate::error::StoreError;
 use crate::event_chunk::{self, EventChunk, LoggedEvent};
 use crate::lease::LeaseTable;
+use crate::live::{LiveEvents, LiveReaders};
 use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
@@ -25,6 +26,7 @@ pub struct MemoryStore {
     leases: LeaseTable,
     events: Arc<Notifier>,
     controls: Arc<Notifier>,
+    live: Arc<LiveReaders>,
     restriction: Option<String>,
 }
 
@@ -123,6 +125,16 @@ impl Store for MemoryStore {
         Ok(())
     }
 
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        let data = self.data();
+        let under_way = data.tasks.values().map(|task| &task.record).filter(|it| it.phase.is_under_way());
+        Ok(under_way.filter(|it| !self.leases.is_held(&it.id)).take(limit).cloned().collect())
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        self.leases.take_turn(self, context, task).await
+    }
+
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         message.check(task)?;
         let unknown = || Refusal::UnknownTask(task.to_owned()).by("memory");
@@ -156,6 +168,18 @@ impl Store for MemoryStore {
             Topic::Events => self.events.watch(task),
             Topic::Controls => self.controls.watch(task),
         })
+    }
+
+    fn live(&self, task: &str) -> Option<LiveEvents> {
+        Some(self.live.read(task))
+    }
+
+    fn has_live_readers(&self, task: &str) -> bool {
+        self.live.has(task)
+    }
+
+    fn publish(&self, task: &str, events: EventChunk) {
+        self.live.pass_on(task, events);
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {

@@ -11,10 +11,11 @@ use std::time::Duration;
 
 use caipe_fixtures::redis::RedisServer;
 use caipe_store::{
-    Commit, ControlMessage, Follower, RedisOptions, RedisStore, Store, StoreError, TaskFilter, TaskPhase,
-    Topic,
+    Commit, ControlMessage, EventChunk, Follower, RedisOptions, RedisStore, Store, StoreError, TaskFilter,
+    TaskPhase, Topic,
 };
-use samples::{logged, recorded, task, term};
+use samples::{event, logged, recorded, task, term, time_of};
+use tokio::time::timeout;
 
 fn options(url: String) -> RedisOptions {
     RedisOptions { url, database: "caipe".to_owned(), ..RedisOptions::default() }
@@ -250,4 +251,41 @@ async fn a_server_with_tls_is_verified() {
     assert!(reason.contains("certificate"), "{reason}");
     // A client without TLS gets no response that it can read.
     trouble(&open(server.url())).await;
+}
+
+/// Text reaches a reader at another process before it is stored, and events that it missed come from the store.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn text_reaches_another_process_before_it_is_stored() {
+    let server = RedisServer::start(&[]).unwrap();
+    let (owner, reader) = (open(server.url()), open(server.url()));
+    begin(&owner).await;
+    let mut follower = Follower::new(Arc::new(reader), "t", 0);
+    let mut read = tokio::spawn(async move {
+        let first = follower.next().await.unwrap().unwrap();
+        (follower, first)
+    });
+    let chunk = |seq: u64| EventChunk::of(seq, time_of(seq), &[event(&seq.to_string())]).unwrap().unwrap();
+    // Until the owner knows of the reader.
+    let mut published = 0;
+    let (mut follower, first) = loop {
+        if owner.has_live_readers("t") {
+            owner.publish("t", chunk(1));
+            published += 1;
+        }
+        match timeout(Duration::from_millis(20), &mut read).await {
+            Ok(read) => break read.unwrap(),
+            Err(_) => assert!(published < 500, "the text never came"),
+        }
+    };
+    assert_eq!((first.seq, first.at), (1, time_of(1)));
+    assert_eq!(owner.events("t", 0, 10).await.unwrap(), [], "it is not stored");
+    // The third one waits for the second, which comes with the commit.
+    owner.publish("t", chunk(3));
+    owner.commit(logged("t", 1, 2)).await.unwrap();
+    for seq in [2, 3] {
+        let next =
+            timeout(Duration::from_secs(20), follower.next()).await.expect("it comes").unwrap().unwrap();
+        assert_eq!((next.seq, next.event), (seq, event(&seq.to_string())));
+    }
+    drop(follower);
 }

@@ -57,6 +57,14 @@ impl<G: Gate> Store for Gated<G> {
         self.inner.release(task, token).await
     }
 
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        self.inner.abandoned(limit).await
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        self.inner.take_turn(context, task).await
+    }
+
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         self.inner.send_control(task, message).await
     }

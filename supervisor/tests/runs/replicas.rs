@@ -5,21 +5,27 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_a2a::model::{Message, TaskState};
+use caipe_a2a::model::{Message, Part, TaskState};
 use caipe_a2a::server::TaskLog;
-use caipe_store::{Commit, LeaseTerm, MemoryStore, Store, StoreError, TaskFilter};
+use caipe_store::{Commit, LeaseTerm, MemoryStore, Store, StoreError, TaskFilter, TaskPhase};
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::run::{LOG_MEMORY, Runs};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::gated::{Gate, Gated};
-use crate::support::{PATIENCE, TestSetup, last_state, message, read, read_after, texts};
+use crate::support::{PATIENCE, TestSetup, last_state, message, read, read_after, texts, to_task};
 
 const TTL: Duration = Duration::from_secs(8);
 
-/// A word each second.
+/// A word each second, or a form.
 const SCRIPT: &str = r#"
 turns:
+  - when: { user: create, turn: 0 }
+    reply:
+      calls: [{ name: CAIPEAgentResponse, arguments: { response: "Which repository?", metadata: { input_fields: [
+        { field_name: repo, field_description: Repository, required: true }] } } }]
+  - { when: { has_result: true }, reply: { text: "got {{ last_result }}" } }
+  - { when: { user: what }, reply: { text: "{% for message in history %}{{ message.text }};{% endfor %}" } }
   - { when: { user: slow }, reply: { delay_ms: 60000, text: "one two three" } }
   - { reply: { delay_ms: 1000, text: "one two three four five six seven eight nine ten eleven twelve thirteen fourteen" } }
 "#;
@@ -85,6 +91,30 @@ async fn a_reader_at_another_process_sees_the_run_as_it_happens() {
     let middle = log.cursor(0).next().await.unwrap().seq();
     let again = second.log(&log.task_id()).await.unwrap();
     assert_eq!(read_after(&again, middle).await.len(), read_after(&log, middle).await.len());
+}
+
+/// Text is shown before it is stored, also at another process.
+#[tokio::test(start_paused = true)]
+async fn a_reader_at_another_process_sees_each_word_at_once() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("go", None)).await.unwrap();
+    read_some(&log, 2).await;
+    let elsewhere = second.log(&log.task_id()).await.unwrap();
+    let mut here = log.cursor(log.last_seq());
+    // The first ones fill the gap to the reader.
+    let mut latest = Duration::ZERO;
+    for word in 0..8 {
+        let shown = here.next().await.unwrap();
+        let begin = Instant::now();
+        while elsewhere.last_seq() < shown.seq() {
+            sleep(Duration::from_millis(1)).await;
+        }
+        if word > 0 {
+            latest = latest.max(begin.elapsed());
+        }
+    }
+    assert!(latest < Duration::from_millis(50), "it lags by {latest:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -177,4 +207,149 @@ async fn a_message_to_two_processes_starts_one_task() {
     let (one, other) = tokio::join!(read(&one), read(&other));
     assert_eq!([last_state(&one), last_state(&other)], [TaskState::Completed; 2]);
     assert_eq!(store.count_tasks(&TaskFilter::default()).await.unwrap(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn each_process_is_an_owner_of_its_own() {
+    let store = Arc::<MemoryStore>::default();
+    let mut owners = Vec::new();
+    for _ in 0..2 {
+        let agent = TestSetup { script: SCRIPT, ..TestSetup::default() }.supervisor();
+        let presentation = Presentation::Supervisor { tool_output: None };
+        let runs = Runs::new(agent, presentation, store.clone(), Duration::from_mins(10), LOG_MEMORY);
+        let (log, _) = runs.send(message("slow", None)).await.unwrap();
+        match store.acquire(&log.task_id(), &term("test")).await {
+            Err(StoreError::LeaseTaken { owner, .. }) => owners.push(owner),
+            other => panic!("the run has no owner: {other:?}"),
+        }
+    }
+    assert_ne!(owners[0], owners[1]);
+}
+
+/// Until so many runs are under way, in virtual time.
+async fn until_active(runs: &Runs, wanted: usize) -> Duration {
+    let begin = Instant::now();
+    while runs.active() != wanted {
+        assert!(begin.elapsed() < PATIENCE, "{} runs are under way, not {wanted}", runs.active());
+        sleep(Duration::from_millis(10)).await;
+    }
+    begin.elapsed()
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_runs_of_a_dead_process_are_continued_and_those_that_live_are_not() {
+    let store = Arc::new(Gated::<Network>::default());
+    let (dead, alive) = (process("a", store.clone()), process("c", store.inner.clone()));
+    let next = process("b", store.inner.clone());
+    let watching = tokio::spawn(next.clone().continue_abandoned());
+    let (mut lost, mut kept) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        lost.push(dead.send(message("go", None)).await.unwrap().0.task_id());
+        kept.push(alive.send(message("go", None)).await.unwrap().0);
+    }
+    store.gate.is_cut.store(true, Ordering::SeqCst);
+    let elapsed = until_active(&next, lost.len()).await;
+    assert!(elapsed < Duration::from_secs(10), "{elapsed:?}");
+    for task in lost {
+        assert_eq!(last_state(&read(&next.log(&task).await.unwrap()).await), TaskState::Completed);
+        let record = store.inner.task(&task).await.unwrap().unwrap();
+        assert_eq!((record.phase, record.recoveries), (TaskPhase::Completed, 1));
+    }
+    for log in kept {
+        assert_eq!(last_state(&read(&log).await), TaskState::Completed);
+        let record = store.inner.task(&log.task_id()).await.unwrap().unwrap();
+        assert_eq!((record.phase, record.recoveries), (TaskPhase::Completed, 0));
+    }
+    watching.abort();
+}
+
+/// A stop is no crash, however often it happens.
+#[tokio::test(start_paused = true)]
+async fn the_runs_of_a_process_that_stops_are_continued_at_once() {
+    let store = Arc::<MemoryStore>::default();
+    let mut process_before = process("p0", store.clone());
+    let (log, _) = process_before.send(message("slow", None)).await.unwrap();
+    read_some(&log, 2).await;
+    for number in 1..6 {
+        let next = process(&format!("p{number}"), store.clone());
+        let watching = tokio::spawn(next.clone().continue_abandoned());
+        let begin = Instant::now();
+        process_before.drain(Duration::ZERO).await;
+        until_active(&next, 1).await;
+        assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+        sleep(Duration::from_secs(1)).await;
+        watching.abort();
+        process_before = next;
+    }
+    let task = process_before.cancel(&log.task_id()).await.unwrap();
+    assert_eq!(task.status.state, TaskState::Canceled);
+}
+
+/// A conversation is changed by one task at a time, wherever its tasks run.
+#[tokio::test(start_paused = true)]
+async fn a_conversation_runs_at_one_process_at_a_time() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (one, _) = first.send(message("go", Some("same"))).await.unwrap();
+    read_some(&one, 2).await;
+    let (other, _) = second.send(message("on", Some("same"))).await.unwrap();
+    sleep(Duration::from_secs(5)).await;
+    assert_eq!(other.state(), TaskState::Submitted, "it waits for the first");
+    assert_eq!(last_state(&read(&one).await), TaskState::Completed);
+    assert_eq!(last_state(&read(&other).await), TaskState::Completed);
+    let (what, _) = first.send(message("what", Some("same"))).await.unwrap();
+    let history = texts(&read(&what).await, "final_result").concat();
+    let answer = texts(&read(&one).await, "final_result").concat();
+    assert_eq!(history, format!("go;{answer};on;{answer};what;"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_queued_task_is_canceled_while_another_process_runs_its_conversation() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (one, _) = first.send(message("slow", Some("same"))).await.unwrap();
+    read_some(&one, 2).await;
+    let (other, _) = second.send(message("on", Some("same"))).await.unwrap();
+    sleep(Duration::from_secs(1)).await;
+    let begin = Instant::now();
+    // At the process that queues a task of the conversation, and at the one that does not run it.
+    assert_eq!(second.cancel(&one.task_id()).await.unwrap().status.state, TaskState::Canceled);
+    assert_eq!(first.cancel(&other.task_id()).await.unwrap().status.state, TaskState::Canceled);
+    assert!(begin.elapsed() < Duration::from_secs(3), "{:?}", begin.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_is_answered_at_another_process_and_the_first_one_sees_it() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("create", None)).await.unwrap();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    let task = log.snapshot();
+    let seen = second.log(&task.id).await.unwrap();
+    assert_eq!(seen.snapshot().status.state, TaskState::InputRequired);
+    let answer = to_task(Some(&task.id), &task.context_id, vec![Part::text("repo: r1")]);
+    let (continued, after) = second.send(answer.clone()).await.unwrap();
+    let events = read_after(&continued, after).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    let ended = first.log(&task.id).await.unwrap();
+    assert_eq!(ended.state(), TaskState::Completed, "not as it was when it asked");
+    assert_eq!(ended.snapshot().artifacts, continued.snapshot().artifacts);
+    let record = store.task(&task.id).await.unwrap().unwrap();
+    assert_eq!(first.summary(&record).unwrap().status.state, TaskState::Completed);
+    // The same message at the process that asked acts once.
+    let (again, _) = first.send(answer).await.unwrap();
+    assert_eq!(again.task_id(), task.id);
+    assert_eq!(store.task(&task.id).await.unwrap().unwrap().replies.len(), 1);
+}
+
+/// The task that waits is canceled by a new message at another process, as in one process.
+#[tokio::test(start_paused = true)]
+async fn a_new_message_at_another_process_abandons_the_question() {
+    let store = Arc::<MemoryStore>::default();
+    let (first, second) = (process("a", store.clone()), process("b", store.clone()));
+    let (log, _) = first.send(message("create", Some("same"))).await.unwrap();
+    assert_eq!(last_state(&read(&log).await), TaskState::InputRequired);
+    let (other, _) = second.send(message("on", Some("same"))).await.unwrap();
+    assert_eq!(last_state(&read(&other).await), TaskState::Completed);
+    assert_eq!(first.log(&log.task_id()).await.unwrap().state(), TaskState::Canceled);
 }

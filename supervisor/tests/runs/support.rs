@@ -14,7 +14,7 @@ use caipe_crds::default_resource;
 use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
-use caipe_store::Store;
+use caipe_store::{LeaseTerm, Store};
 use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
@@ -138,7 +138,9 @@ impl TestSetup {
 
 /// The runs of an agent.
 pub(crate) fn runs_of(agent: Arc<Agent>, presentation: Presentation, store: Arc<dyn Store>) -> Arc<Runs> {
-    Runs::new(agent, presentation, store, Duration::from_mins(10), LOG_MEMORY)
+    // A test that ends a process without a crash of its store starts the next one of the same name.
+    let term = LeaseTerm { owner: "supervisor".to_owned(), ttl: Duration::from_secs(8) };
+    Runs::with_term(agent, presentation, (store, Some(term)), Duration::from_mins(10), LOG_MEMORY)
 }
 
 pub(crate) fn supervisor(streaming: bool) -> Arc<Agent> {

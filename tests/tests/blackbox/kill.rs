@@ -9,7 +9,7 @@ use anyhow::{Context, Result, ensure};
 use caipe_tests::random::{SeededRandom, seed};
 use caipe_tests::resumable_stream::{Connection, Version};
 use caipe_tests::scenario::Scenario;
-use caipe_tests::supervisor::{Setup, Supervisor};
+use caipe_tests::supervisor::Supervisor;
 use serde_json::{Value, json};
 
 /// How often the server is killed.
@@ -22,12 +22,13 @@ const KILLS_PER_TASK: usize = 3;
 const WORDS: usize = 150;
 
 /// What a client that reads little reads before it is cut off.
-const LITTLE: usize = 4;
+pub(super) const LITTLE: usize = 4;
 
-fn setup() -> Result<Setup> {
+/// One answer, a word every three milliseconds.
+pub(super) fn scenario() -> Scenario {
     let words: Vec<String> = (0..WORDS).map(|word| format!("wörd-{word}")).collect();
     let reply = json!({"text": words.join(" "), "delay_ms": 3});
-    Scenario::new().turn(json!({}), reply).set("prompts", json!({"answerMode": "Marker"})).setup()
+    Scenario::new().turn(json!({}), reply).set("prompts", json!({"answerMode": "Marker"}))
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -35,7 +36,7 @@ async fn a_hundred_kills_cost_no_client_an_answer() -> Result<()> {
     let seed = seed("CAIPE_KILL_SEED");
     println!("CAIPE_KILL_SEED={seed} kills the server at the same events again");
     let mut chance = SeededRandom(seed);
-    let setup = setup()?;
+    let setup = scenario().setup()?;
     let mut supervisor = setup.start_unready().await?;
     let mut broken_off = 0;
     for _ in 0..KILLS / KILLS_PER_TASK {
@@ -61,7 +62,7 @@ async fn a_hundred_kills_cost_no_client_an_answer() -> Result<()> {
 }
 
 /// Who follows the task: one who reads all that comes and one who reads little, in each version.
-async fn begin(supervisor: &Supervisor) -> Result<Vec<Client>> {
+pub(super) async fn begin(supervisor: &Supervisor) -> Result<Vec<Client>> {
     let mut first = Connection::ask(supervisor.url(), Version::V1_0, "count").await?;
     let (_, task) = first.next().await.context("the stream began with nothing")?;
     let task = task["task"]["id"].as_str().context("the stream did not begin with the task")?.to_owned();
@@ -97,7 +98,12 @@ async fn follow_and_kill(
 
 /// Each client resumes after its last event until its stream ends. A client with little appetite reads at most
 /// `little` events.
-async fn follow(url: &str, clients: Vec<Client>, read: &AtomicUsize, little: usize) -> Result<Vec<Client>> {
+pub(super) async fn follow(
+    url: &str,
+    clients: Vec<Client>,
+    read: &AtomicUsize,
+    little: usize,
+) -> Result<Vec<Client>> {
     let following = clients.into_iter().map(async |mut client| {
         client.follow(url, little, read).await.with_context(|| format!("{client:?}"))?;
         Ok(client)
@@ -107,7 +113,7 @@ async fn follow(url: &str, clients: Vec<Client>, read: &AtomicUsize, little: usi
 
 /// What a client knows of a task.
 #[derive(Debug)]
-struct Client {
+pub(super) struct Client {
     version: Version,
     task: String,
     appetite: usize,
@@ -200,7 +206,7 @@ fn text_of(artifact: &Value) -> (String, String) {
 }
 
 /// What every client has put together is what the task is, and what its log tells from the start.
-async fn check(supervisor: &Supervisor, clients: &[Client]) -> Result<()> {
+pub(super) async fn check(supervisor: &Supervisor, clients: &[Client]) -> Result<()> {
     for client in clients {
         let task = supervisor.call("tasks/get", json!({"id": client.task})).await?;
         let task = &task["result"];

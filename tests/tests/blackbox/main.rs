@@ -29,6 +29,7 @@ mod probes;
 mod push;
 mod quickstart;
 mod redis;
+mod replicas;
 mod routing;
 mod script;
 mod stop;

@@ -7,5 +7,6 @@ if old[2] and old[2] ~= owner and tonumber(old[3]) > now then return { 'taken', 
 begin_writes()
 local token = redis.call('HINCRBY', stored, 'token', 1)
 redis.call('HSET', stored, 'number', '0', 'holder', owner, 'until', whole(now + ttl))
+index_lease(id)
 local waits = above(old[6] or '0', old[5] or '0') and '1' or '0'
 return { 'ok', whole(token), old[4] or '0', waits }

@@ -59,7 +59,9 @@ if task then
   redis.call('HSETNX', key('c', task.context), 'owner', task.owner)
   if create then
     redis.call('HSET', stored, 'holder', create.owner, 'until', whole(clock() + create.ttl), 'nonce', nonce)
+    redis.call('HSETNX', key('c', task.context), 'turn', task.id)
   end
+  index_lease(task.id)
 end
 if change then
   local stored = key('c', change.context)
@@ -97,7 +99,10 @@ if fence then
       redis.call('XDEL', key('m', fence.task), message[1])
     end
   end
-  if fence.release then redis.call('HDEL', stored, 'holder', 'until') end
+  if fence.release then
+    redis.call('HDEL', stored, 'holder', 'until')
+    index_lease(fence.task)
+  end
 end
 local changed = fence and fence.task or task and task.id
 if changed then redis.call('PUBLISH', P .. 'events', sender .. ' ' .. changed) end

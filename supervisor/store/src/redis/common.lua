@@ -5,7 +5,8 @@
 -- m:TASK    stream of control messages; i:TASK maps their ids to their numbers
 -- b:TASK    hash of the outbox; `outbox` is the set of tasks that have one
 -- w:TASK    hash of push configurations; d:TASK how far each was delivered; `pushes` is the set of tasks with pending ones
--- c:CONTEXT hash: run, touched, owner; l:CONTEXT the set of its lists; s:CONTEXT:LIST one list; `touched` the index by age
+-- leases sorted set of the tasks under way by the end of their lease, 0 if it was released
+-- c:CONTEXT hash: run, touched, owner, turn; l:CONTEXT the set of its lists; s:CONTEXT:LIST one list; `touched` the index by age
 -- x:PHASE:a, x:PHASE:c:CONTEXT, x:PHASE:o:OWNER   sorted sets of tasks, each as its place and its id
 local P = KEYS[1]
 local PHASES = { 'submitted', 'working', 'input_required', 'completed', 'failed', 'canceled' }
@@ -26,6 +27,18 @@ local function clock()
 end
 
 local function whole(number) return string.format('%.0f', number) end
+
+local function is_under_way(phase) return phase == 'submitted' or phase == 'working' end
+
+-- Enters a task under way into the index of leases, and removes another one.
+local function index_lease(id)
+  local stored = redis.call('HMGET', key('t', id), 'phase', 'until')
+  if is_under_way(stored[1]) then
+    redis.call('ZADD', P .. 'leases', stored[2] or '0', id)
+  else
+    redis.call('ZREM', P .. 'leases', id)
+  end
+end
 
 -- The first write of a script. A server that is out of memory, or is a read-only replica, refuses it before anything is written;
 -- it would not refuse a removal.
@@ -50,6 +63,7 @@ local function forget_task(id)
   for _, kind in ipairs({ 't', 'e', 'm', 'i', 'b', 'w', 'd' }) do redis.call('UNLINK', key(kind, id)) end
   redis.call('SREM', P .. 'outbox', id)
   redis.call('SREM', P .. 'pushes', id)
+  redis.call('ZREM', P .. 'leases', id)
   return context
 end
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, IntoConnectionInfo as _, Script, TlsCertificates};
+use redis::{Client, Cmd, FromRedisValue, IntoConnectionInfo as _, Pipeline, Script, TlsCertificates};
 use tokio::time::timeout;
 
 use super::RedisOptions;
@@ -68,6 +68,11 @@ impl Connection {
     ) -> Result<T, StoreError> {
         let mut manager = self.manager.clone();
         self.in_time(action, command.query_async(&mut manager)).await
+    }
+
+    pub(super) async fn pipeline(&self, action: &'static str, pipeline: &Pipeline) -> Result<(), StoreError> {
+        let mut manager = self.manager.clone();
+        self.in_time(action, pipeline.exec_async(&mut manager)).await
     }
 
     pub(super) async fn call<T: FromRedisValue>(

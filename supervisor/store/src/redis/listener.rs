@@ -9,6 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::Watchers;
 use super::connection::Connection;
+use super::live::{self, Live};
 
 /// The wait before a lost subscription is made again: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -19,10 +20,10 @@ const PING_INTERVAL: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Subscribes, and again after each loss. Then every reader reads once, because messages may have been missed.
-pub(super) async fn run(connection: Connection, watchers: Arc<Watchers>, sender: Arc<str>) {
+pub(super) async fn run(connection: Connection, watchers: Arc<Watchers>, live: Arc<Live>, sender: Arc<str>) {
     let mut wait = FIRST_WAIT;
     loop {
-        match listen(&connection, &watchers, &sender, &mut wait).await {
+        match listen(&connection, &watchers, &live, &sender, &mut wait).await {
             Ok(()) => tracing::debug!("the subscription to changes in Redis ended"),
             Err(reason) => {
                 tracing::debug!(reason, "failed to subscribe to changes in Redis");
@@ -37,12 +38,15 @@ pub(super) async fn run(connection: Connection, watchers: Arc<Watchers>, sender:
 async fn listen(
     connection: &Connection,
     watchers: &Watchers,
+    live: &Live,
     own: &str,
     wait: &mut Duration,
 ) -> Result<(), String> {
+    let [events, controls, reads, texts] =
+        ["events", "controls", live::READS, &live.channel()].map(|name| connection.key(name));
     let subscribe = async {
         let mut subscription = connection.client().get_async_pubsub().await?;
-        subscription.subscribe(&[connection.key("events"), connection.key("controls")]).await?;
+        subscription.subscribe(&[&events, &controls, &reads, &texts]).await?;
         redis::RedisResult::Ok(subscription)
     };
     let subscription = timeout(DEADLINE, subscribe).await.map_err(|error| error.to_string())?;
@@ -50,7 +54,6 @@ async fn listen(
     *wait = FIRST_WAIT;
     watchers.events.notify_all();
     watchers.controls.notify_all();
-    let controls = connection.key("controls");
     let mut pings = interval(PING_INTERVAL);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
@@ -58,15 +61,22 @@ async fn listen(
             message = messages.next() => {
                 let Some(message) = message else { return Ok(()) };
                 let payload: String = message.get_payload().map_err(|error| error.to_string())?;
-                match payload.split_once(' ') {
-                    Some((sender, task)) if sender != own => {
-                        let is_control = message.get_channel_name() == controls;
-                        if is_control { &watchers.controls } else { &watchers.events }.notify(task);
-                    }
-                    _ => {}
+                let channel = message.get_channel_name();
+                if channel == texts {
+                    live.receive(&payload);
+                    continue;
+                }
+                match payload.split_once(' ').filter(|(sender, _)| *sender != own) {
+                    Some((sender, task)) if channel == reads => live.note(sender, task),
+                    Some((_, task)) if channel == controls => watchers.controls.notify(task),
+                    Some((_, task)) => watchers.events.notify(task),
+                    None => {}
                 }
             }
-            _ = pings.tick() => ping(&mut sink).await?,
+            _ = pings.tick() => {
+                live.refresh();
+                ping(&mut sink).await?;
+            }
         }
     }
 }

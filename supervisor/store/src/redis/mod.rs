@@ -7,6 +7,7 @@ mod connection;
 mod encode;
 mod error;
 mod listener;
+mod live;
 mod read;
 mod scripts;
 mod server;
@@ -27,13 +28,15 @@ use crate::commit_rules::changed_task;
 use crate::control::{Control, ControlMessage, MAX_CONTROLS};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
-use crate::event_chunk::LoggedEvent;
+use crate::event_chunk::{EventChunk, LoggedEvent};
+use crate::live::LiveEvents;
 use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use connection::{Connection, DEADLINE};
 use encode::{Arguments, place_of};
 use error::{corrupt, unavailable};
+use live::Live;
 use turns::Turns;
 
 pub(crate) const BACKEND: &str = "redis";
@@ -83,6 +86,7 @@ struct Checked {
 pub struct RedisStore {
     connection: Connection,
     watchers: Arc<Watchers>,
+    live: Arc<Live>,
     turns: Arc<Turns>,
     checked: Arc<Mutex<Option<Checked>>>,
     /// Marks the published changes of this process, whose readers learn of them directly.
@@ -99,11 +103,13 @@ impl RedisStore {
         let connection = Connection::new(options)?;
         let watchers = Arc::<Watchers>::default();
         let sender: Arc<str> = encode::unique().into();
-        let listener = listener::run(connection.clone(), watchers.clone(), sender.clone());
+        let live = Arc::new(Live::new(connection.clone(), sender.clone()));
+        let listener = listener::run(connection.clone(), watchers.clone(), live.clone(), sender.clone());
         let listener = AbortOnDropHandle::new(tokio::spawn(listener));
         Ok(Self {
             connection,
             watchers,
+            live,
             turns: Arc::default(),
             checked: Arc::default(),
             sender,
@@ -193,6 +199,15 @@ impl Store for RedisStore {
         }
     }
 
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        read::abandoned(&self.connection, limit).await
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        let arguments = Arguments::of([context, task]);
+        Ok(self.write("take the turn of a conversation", &scripts::TAKE_TURN, arguments).await?.pop())
+    }
+
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         message.check(task)?;
         let arguments =
@@ -219,6 +234,20 @@ impl Store for RedisStore {
             Topic::Events => self.watchers.events.watch(task),
             Topic::Controls => self.watchers.controls.watch(task),
         })
+    }
+
+    fn live(&self, task: &str) -> Option<LiveEvents> {
+        let events = self.live.readers.read(task);
+        self.live.announce(task);
+        Some(events)
+    }
+
+    fn has_live_readers(&self, task: &str) -> bool {
+        self.live.is_read(task)
+    }
+
+    fn publish(&self, task: &str, events: EventChunk) {
+        self.live.publish(task, &events);
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {

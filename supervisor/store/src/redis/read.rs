@@ -36,6 +36,14 @@ pub(super) async fn task(connection: &Connection, id: &str) -> Result<Option<Tas
     json.map(|json| decode(|| format!("the record of task {id:?}"), &json)).transpose()
 }
 
+pub(super) async fn abandoned(connection: &Connection, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+    let limit = i64::try_from(limit).unwrap_or(i64::MAX).to_string();
+    let found: Vec<(String, String)> =
+        connection.call("read", &scripts::ABANDONED, Arguments::of([&*limit])).await?;
+    let record = |(id, json): (String, String)| decode(|| format!("the record of task {id:?}"), &json);
+    found.into_iter().map(record).collect()
+}
+
 pub(super) async fn conversation(
     connection: &Connection,
     context: &str,

@@ -8,4 +8,5 @@ if ttl == '' then
 else
   redis.call('HSET', stored, 'until', whole(clock() + tonumber(ttl)))
 end
+index_lease(id)
 return { 'ok' }

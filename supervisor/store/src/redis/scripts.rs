@@ -13,6 +13,8 @@ macro_rules! script {
 pub(super) static COMMIT: LazyLock<Script> = script!("commit.lua");
 pub(super) static ACQUIRE: LazyLock<Script> = script!("acquire.lua");
 pub(super) static RENEW: LazyLock<Script> = script!("renew.lua");
+pub(super) static ABANDONED: LazyLock<Script> = script!("abandoned.lua");
+pub(super) static TAKE_TURN: LazyLock<Script> = script!("take_turn.lua");
 pub(super) static SEND_CONTROL: LazyLock<Script> = script!("send_control.lua");
 pub(super) static CONTROLS: LazyLock<Script> = script!("controls.lua");
 pub(super) static CONVERSATION: LazyLock<Script> = script!("conversation.lua");

@@ -115,6 +115,20 @@ impl Store for SqliteStore {
         Ok(())
     }
 
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        let mut found = Vec::new();
+        for id in self.readers.read(|connection| read::under_way(connection)).await? {
+            if found.len() < limit && !self.leases.is_held(&id) {
+                found.extend(self.task(&id).await?.filter(|record| record.phase.is_under_way()));
+            }
+        }
+        Ok(found)
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        self.leases.take_turn(self, context, task).await
+    }
+
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         message.check(task)?;
         self.write(Work::Control(task.to_owned(), message)).await?;

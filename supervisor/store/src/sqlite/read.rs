@@ -20,6 +20,8 @@ use crate::types::{TaskFilter, TaskPhase, TaskRecord};
 /// Most reads at once. More would only compete for the same disk.
 const READERS: u32 = 4;
 
+const UNDER_WAY: &str = "SELECT id FROM tasks WHERE phase IN (?1, ?2)";
+
 /// The connections, opened when first needed.
 pub(super) struct Readers {
     path: PathBuf,
@@ -96,6 +98,14 @@ pub(super) fn task(connection: &Connection, id: &str) -> Result<Option<TaskRecor
     let mut statement = connection.prepare_cached("SELECT id, record FROM tasks WHERE id = ?1")?;
     let mut rows = statement.query([id])?;
     rows.next()?.map(record).transpose()
+}
+
+/// The ids of the tasks under way.
+pub(super) fn under_way(connection: &Connection) -> Result<Vec<String>, Failure> {
+    let phases = [TaskPhase::Submitted, TaskPhase::Working].map(TaskPhase::as_str);
+    let mut statement = connection.prepare_cached(UNDER_WAY)?;
+    let found = statement.query_map(phases, |row| row.get(0))?.collect::<Result<_, _>>();
+    Ok(found?)
 }
 
 /// Reads what the health check wrote.
@@ -246,6 +256,7 @@ mod tests {
         for (sql, index) in [
             ("SELECT * FROM controls WHERE task = ?1 AND number > ?2", "PRIMARY KEY (task=? AND number>?)"),
             ("SELECT owner FROM conversation_owners WHERE context = ?1", "PRIMARY KEY (context=?)"),
+            (UNDER_WAY, "COVERING INDEX tasks_by_phase (phase=?"),
         ] {
             let plan = plan(&connection, sql, vec![Value::from("t".to_owned()); sql.matches('?').count()]);
             assert!(plan.contains(index), "{sql}: {plan}");

@@ -28,6 +28,11 @@ impl Clock {
     async fn advance(&self, by: Duration) {
         const SHIFT: &str = "for _, key in ipairs(redis.call('KEYS', '*:t:*')) do
             if redis.call('HEXISTS', key, 'until') == 1 then redis.call('HINCRBY', key, 'until', -ARGV[1]) end
+        end
+        for _, key in ipairs(redis.call('KEYS', '*:leases')) do
+            for _, id in ipairs(redis.call('ZRANGEBYSCORE', key, '(0', '+inf')) do
+                redis.call('ZINCRBY', key, -ARGV[1], id)
+            end
         end";
         let Self::Server(url) = self else { return tokio::time::advance(by).await };
         let client = redis::Client::open(url.as_str()).unwrap();
@@ -145,4 +150,67 @@ pub(crate) async fn a_new_task_has_an_owner(store: &dyn Store, clock: &Clock) {
     clock.advance(term("a").ttl).await;
     assert_eq!(store.acquire("t", &term("b")).await.unwrap().token, 1);
     store.commit(logged("t", 2, 1)).await.unwrap_err();
+}
+
+async fn abandoned(store: &dyn Store) -> Vec<String> {
+    let mut found: Vec<_> = store.abandoned(10).await.unwrap().into_iter().map(|record| record.id).collect();
+    found.sort();
+    found
+}
+
+fn ended(id: &str, token: u64) -> Commit {
+    let fence = Fence { task: id.into(), token, number: 1, release: true, ..Fence::default() };
+    Commit { fence: Some(fence), ..recorded(task(id, "one", TaskPhase::Completed, 1)) }
+}
+
+pub(crate) async fn abandoned_tasks_are_those_that_nobody_runs(store: &dyn Store, clock: &Clock) {
+    for (id, phase) in [("asks", TaskPhase::InputRequired), ("over", TaskPhase::Failed)] {
+        store.commit(recorded(task(id, "one", phase, 0))).await.unwrap();
+    }
+    for id in ["ended", "left", "renewed", "silent"] {
+        store.commit(created(id, "a")).await.unwrap();
+    }
+    assert_eq!(abandoned(store).await, [""; 0]);
+    store.commit(ended("ended", 0)).await.unwrap();
+    store.release("left", 0).await.unwrap();
+    assert_eq!(abandoned(store).await, ["left"], "a released lease need not end");
+    let LeaseTerm { ttl, .. } = term("a");
+    clock.advance(ttl / 2).await;
+    store.renew("renewed", 0, ttl).await.unwrap();
+    clock.advance(ttl / 2).await;
+    assert_eq!(abandoned(store).await, ["left", "silent"]);
+    assert_eq!(store.abandoned(1).await.unwrap().len(), 1);
+    store.acquire("left", &term("b")).await.unwrap();
+    let token = store.acquire("silent", &term("b")).await.unwrap().token;
+    assert_eq!(abandoned(store).await, [""; 0]);
+    store.commit(ended("silent", token)).await.unwrap();
+    clock.advance(2 * ttl).await;
+    assert_eq!(abandoned(store).await, ["left", "renewed"]);
+    // A task that waited and works again is one of them.
+    store.commit(recorded(task("asks", "one", TaskPhase::Working, 1))).await.unwrap();
+    assert_eq!(abandoned(store).await, ["asks", "left", "renewed"]);
+}
+
+pub(crate) async fn a_turn_is_for_one_task_under_way(store: &dyn Store, clock: &Clock) {
+    let turn = async |task: &str| store.take_turn("one", task).await.unwrap();
+    store.commit(created("first", "a")).await.unwrap();
+    store.commit(created("second", "b")).await.unwrap();
+    assert_eq!(
+        turn("second").await.as_deref(),
+        Some("first"),
+        "a new conversation is that of its first task"
+    );
+    assert_eq!(store.take_turn("other", "second").await.unwrap(), None);
+    clock.advance(2 * term("a").ttl).await;
+    assert_eq!(turn("second").await.as_deref(), Some("first"), "another process continues it");
+    assert_eq!(turn("first").await, None);
+    store.commit(ended("first", 0)).await.unwrap();
+    assert_eq!(turn("second").await, None);
+    assert_eq!(turn("third").await.as_deref(), Some("second"));
+    // A task that waits has the turn while a process continues it.
+    store.commit(recorded(task("second", "one", TaskPhase::InputRequired, 1))).await.unwrap();
+    let lease = store.acquire("second", &term("a")).await.unwrap();
+    assert_eq!(turn("third").await.as_deref(), Some("second"));
+    store.release("second", lease.token).await.unwrap();
+    assert_eq!(turn("third").await, None);
 }
