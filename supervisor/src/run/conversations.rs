@@ -30,7 +30,7 @@ pub(super) struct Turn {
 }
 
 /// How long a place waits at most until it looks again whether another process still runs the conversation.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+const RECHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 impl Conversations {
     pub(super) fn new(store: Arc<dyn Store>) -> Arc<Self> {
@@ -121,7 +121,7 @@ pub(super) struct OtherTask(Changes);
 impl OtherTask {
     /// Waits until it may have ended.
     pub(super) async fn changed(&mut self) {
-        drop(timeout(LOOK_AGAIN, self.0.changed()).await);
+        drop(timeout(RECHECK_INTERVAL, self.0.changed()).await);
     }
 }
 

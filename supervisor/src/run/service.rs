@@ -326,7 +326,7 @@ impl Runs {
         let (runs, log) = (self.clone(), event_log.log());
         event_log.set_outbox(self.outbox.clone());
         let (task, lost) = (event_log.task().to_owned(), event_log.lost());
-        let (recoveries, kept) = (event_log.record().recoveries, event_log.keep_lease());
+        let (recoveries, lease) = (event_log.record().recoveries, event_log.keep_lease());
         self.show(&task, &log);
         self.tracker.spawn(async move {
             let carried = AssertUnwindSafe(runs.carry(event_log, turn, begin)).catch_unwind();
@@ -339,7 +339,7 @@ impl Runs {
                     }
                 }
             }
-            drop(kept);
+            drop(lease);
             if lost.is_cancelled() && runs.follow_owner(&task, &log).await {
                 return;
             }

@@ -40,7 +40,7 @@ impl LiveReaders {
         self.lock().keys().cloned().collect()
     }
 
-    pub(crate) fn pass_on(&self, task: &str, events: EventChunk) {
+    pub(crate) fn deliver(&self, task: &str, events: EventChunk) {
         if let Some(sender) = self.lock().get(task) {
             let _ = sender.send(Arc::new(events));
         }

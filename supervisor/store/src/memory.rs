@@ -179,7 +179,7 @@ impl Store for MemoryStore {
     }
 
     fn publish(&self, task: &str, events: EventChunk) {
-        self.live.pass_on(task, events);
+        self.live.deliver(task, events);
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {

@@ -242,10 +242,10 @@ async fn the_runs_of_a_dead_process_are_continued_and_those_that_live_are_not() 
     let (dead, alive) = (process("a", store.clone()), process("c", store.inner.clone()));
     let next = process("b", store.inner.clone());
     let watching = tokio::spawn(next.clone().continue_abandoned());
-    let (mut lost, mut kept) = (Vec::new(), Vec::new());
+    let (mut lost, mut live) = (Vec::new(), Vec::new());
     for _ in 0..3 {
         lost.push(dead.send(message("go", None)).await.unwrap().0.task_id());
-        kept.push(alive.send(message("go", None)).await.unwrap().0);
+        live.push(alive.send(message("go", None)).await.unwrap().0);
     }
     store.gate.is_cut.store(true, Ordering::SeqCst);
     let elapsed = until_active(&next, lost.len()).await;
@@ -255,7 +255,7 @@ async fn the_runs_of_a_dead_process_are_continued_and_those_that_live_are_not() 
         let record = store.inner.task(&task).await.unwrap().unwrap();
         assert_eq!((record.phase, record.recoveries), (TaskPhase::Completed, 1));
     }
-    for log in kept {
+    for log in live {
         assert_eq!(last_state(&read(&log).await), TaskState::Completed);
         let record = store.inner.task(&log.task_id()).await.unwrap().unwrap();
         assert_eq!((record.phase, record.recoveries), (TaskPhase::Completed, 0));

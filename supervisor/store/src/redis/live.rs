@@ -100,7 +100,7 @@ impl Live {
     /// Passes a message of an owner on to the readers of this process.
     pub(super) fn receive(&self, message: &str) {
         if let Ok((first, last, task, json)) = serde_json::from_str::<(u64, u64, String, String)>(message) {
-            self.readers.pass_on(&task, EventChunk { first, last, json });
+            self.readers.deliver(&task, EventChunk { first, last, json });
         }
     }
 
