@@ -8,6 +8,7 @@ mod delegates;
 mod faults;
 mod figures;
 mod invalid;
+mod kubernetes;
 mod limits;
 mod migrations;
 mod node;

@@ -20,7 +20,7 @@ async fn everything(live: &Live) -> Result<()> {
 }
 
 /// What the operator made in a namespace, or the operator itself.
-fn is_ours(object: &Value) -> bool {
+pub(crate) fn is_ours(object: &Value) -> bool {
     let labels = &object["metadata"]["labels"];
     labels["app.kubernetes.io/managed-by"] == "caipe-operator"
         || labels["app.kubernetes.io/name"] == "caipe-operator"
@@ -76,7 +76,7 @@ async fn pods(live: &Live) -> Result<Vec<Value>> {
 }
 
 /// Whether any volume of the pod, as the API server made it, brings a token of the API.
-fn has_token(pod: &Value) -> bool {
+pub(crate) fn has_token(pod: &Value) -> bool {
     let volumes = pod["spec"]["volumes"].as_array().into_iter().flatten();
     let mut sources =
         volumes.flat_map(|volume| volume["projected"]["sources"].as_array().into_iter().flatten());
