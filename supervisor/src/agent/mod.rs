@@ -29,7 +29,7 @@ use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::builtin::OfferedTools;
+use crate::builtin::{OfferedTools, ToolClass};
 use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, ToolsView};
 use crate::tools::ToolSources;
@@ -337,7 +337,9 @@ impl Agent {
                 supervisor_prompt(spec, &agent_lines(listing.iter()), &view.servers)
             }
             Role::Worker(_) => {
-                let policy = self.tool_policy.explained();
+                let limited =
+                    !view.servers.is_empty() || tools.iter().any(|tool| tool.class != ToolClass::Read);
+                let policy = limited.then(|| self.tool_policy.explained());
                 let agents = listing.iter().filter(|(name, _)| abilities.agents.contains(*name));
                 worker_prompt(self.name.as_str(), &self.prompt, &agent_lines(agents), policy, &view.servers)
             }

@@ -19,21 +19,20 @@ pub(super) fn supervisor_prompt(
     prompt
 }
 
-/// An in-process agent's prompt, with the agents that it may delegate to. `policy` says which of its servers' tools it may
-/// call.
+/// An in-process agent's prompt, with the agents that it may delegate to. `policy` says which of its tools it may call.
 pub(super) fn worker_prompt(
     name: &str,
     own: &str,
     agents: &[AgentLine<'_>],
-    policy: &str,
+    policy: Option<&str>,
     servers: &[ServerStatus],
 ) -> String {
-    let mut prompt = worker_text(name, own, agents, Some(policy).filter(|_| !servers.is_empty()));
+    let mut prompt = worker_text(name, own, agents, policy);
     push_tool_faults(&mut prompt, servers);
     prompt
 }
 
-/// The same while all tool servers are available. Without any, there is no policy.
+/// The same while all tool servers are available.
 fn worker_text(name: &str, own: &str, agents: &[AgentLine<'_>], policy: Option<&str>) -> String {
     let mut prompt = headed(name, own.trim_end());
     if !agents.is_empty() {
@@ -54,7 +53,7 @@ pub fn whole_prompt(spec: &RenderedSpec, name: &str) -> Option<String> {
         Some(agent) if agent.is_foreign() => None,
         Some(agent) => {
             let policy = ToolPolicy::from(agent);
-            let policy = Some(policy.explained()).filter(|_| !agent.mcp.is_empty());
+            let policy = Some(policy.explained()).filter(|_| !agent.mcp.is_empty() || agent.a2a.is_some());
             let delegates = |line: &AgentLine<'_>| agent.delegates.iter().any(|name| name == line.name);
             let agents: Vec<AgentLine<'_>> = agent_lines(spec).into_iter().filter(delegates).collect();
             Some(worker_text(&agent.name, &agent.system_prompt, &agents, policy))

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use caipe_crds::default_resource;
 use caipe_crds::prompt::AgentLine;
+use caipe_crds::rendered::A2aTools;
 
 use super::{supervisor_prompt, whole_prompt, worker_prompt};
 use crate::mcp::{ServerPhase, ServerStatus};
@@ -25,8 +26,9 @@ fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -
 fn the_prompt_of_a_worker_has_its_name_and_its_text() {
     let ready = server("github", ServerPhase::Ready, 3, None);
     let own = "Mind the gap.\n\n";
-    assert_eq!(worker_prompt("github", own, &[], "Ask.", &[ready]), "Agent: github\n\nMind the gap.\n\nAsk.");
-    assert_eq!(worker_prompt("github", own, &[], "Ask.", &[]), "Agent: github\n\nMind the gap.");
+    let text = "Agent: github\n\nMind the gap.";
+    assert_eq!(worker_prompt("github", own, &[], Some("Ask."), &[ready]), format!("{text}\n\nAsk."));
+    assert_eq!(worker_prompt("github", own, &[], None, &[]), text);
 }
 
 #[test]
@@ -38,6 +40,18 @@ fn the_whole_prompt_of_an_agent_lists_its_delegates_only() {
     let prompt = whole_prompt(&spec, "jira").unwrap();
     assert!(prompt.contains("\n- `github`: ") && !prompt.contains("\n- `gitlab`: "), "{prompt}");
     assert!(!whole_prompt(&spec, "github").unwrap().contains("with the tool `task`"));
+}
+
+#[test]
+fn an_agent_that_only_calls_other_agents_knows_its_mode_too() {
+    let mut spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let mut asks = |a2a: Option<A2aTools>| {
+        let agent = spec.agents.iter_mut().find(|agent| agent.name == "jira").unwrap();
+        (agent.mcp, agent.a2a) = (Vec::new(), a2a);
+        whole_prompt(&spec, "jira").unwrap().contains("the system asks a person for approval")
+    };
+    assert!(!asks(None));
+    assert!(asks(Some(A2aTools::default())));
 }
 
 #[test]
@@ -53,7 +67,8 @@ fn a_missing_server_is_named_with_its_reason_and_nothing_may_be_made_up() {
         (ServerPhase::Restarting, 4, Some("it ended"), "may be out of date right now: it ended. If"),
     ];
     for (phase, tools, message, expected) in cases {
-        let prompt = worker_prompt("jira", "Be kind.", &[], "Ask.", &[server("jira", phase, tools, message)]);
+        let prompt =
+            worker_prompt("jira", "Be kind.", &[], Some("Ask."), &[server("jira", phase, tools, message)]);
         assert!(prompt.contains(&format!("The tools of the server \"jira\" {expected}")), "{prompt}");
         assert!(prompt.ends_with("never make up their results."), "{prompt}");
     }
