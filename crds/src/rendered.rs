@@ -283,6 +283,9 @@ pub struct RenderedAgent {
     pub mcp: Vec<McpServer>,
     /// If not empty: only tools whose name matches one of these (`*` matches anything).
     pub tools: Vec<String>,
+    /// The estimated tokens of the descriptions of its tools above which its model searches for them; 20,000 by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub find_tools_above: Option<u32>,
     /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
     /// Tools that a person may allow for the rest of a conversation (`*` matches anything).

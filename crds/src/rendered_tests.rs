@@ -47,6 +47,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         placement,
         mcp: servers(),
         tools: texts(&["get_*"]),
+        find_tools_above: None,
         require_approval: texts(&["delete_*"]),
         // The golden files are from before these fields.
         allow_always: Vec::new(),

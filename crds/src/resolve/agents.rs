@@ -122,6 +122,7 @@ pub(super) fn rendered(
         placement,
         mcp,
         tools,
+        find_tools_above: agent.find_tools_above,
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),

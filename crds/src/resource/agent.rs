@@ -65,6 +65,11 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 256), inner(length(min = 1, max = 128)))]
     pub tools: Vec<String>,
+    /// The estimated tokens of the descriptions of the agent's tools above which its model does not read them all: it finds
+    /// tools by words with `find_tools`. The default is 20000; with 0 it always does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub find_tools_above: Option<u32>,
     /// What the agent may do by itself. The default is `Ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AgentMode")]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, ToolTraits};
 use crate::names::AgentName;
+use crate::tools::ToolIndex;
 use crate::workflow::Workflow;
 
 /// What an agent may do. Names only: the edge sends descriptions and schemas to the model.
@@ -14,7 +15,7 @@ use crate::workflow::Workflow;
 pub struct Abilities {
     /// The tools that the edge can run.
     pub tools: BTreeSet<String>,
-    /// The estimated tokens of their descriptions and schemas.
+    /// The estimated tokens of the descriptions and schemas of those that the model reads at once.
     #[serde(default)]
     pub tool_tokens: u64,
     /// What is known of them.
@@ -37,6 +38,10 @@ pub struct Abilities {
     /// way keeps its own copy of its workflow.
     #[serde(skip)]
     pub workflows: Arc<Vec<Workflow>>,
+    /// The tools that the model must find by `find_tools` before it reads their descriptions; none if it reads all. Not stored
+    /// either.
+    #[serde(skip)]
+    pub searched: Option<Arc<ToolIndex>>,
     pub limits: Limits,
 }
 

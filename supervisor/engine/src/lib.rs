@@ -47,5 +47,5 @@ pub use state::{
 pub use text::AnswerText;
 pub use tool_budget::{ToolBudget, ToolSpent};
 pub use tools::glob::name_matches;
-pub use tools::{ApprovalPattern, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools, is_builtin};
+pub use tools::{ApprovalPattern, RESPONSE_TOOL, ToolIndex, WORKFLOW_TOOLS, builtin_tools, is_builtin};
 pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};

@@ -58,6 +58,9 @@ pub struct RunState {
     /// The calls of this run that a person has approved before; a call that is made is removed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub approved: Vec<ApprovedCall>,
+    /// The tools that the model has found in this conversation, in the order in which it found them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<String>,
 }
 
 /// The tools that a person has allowed for the rest of a conversation, by agent.
@@ -83,6 +86,7 @@ impl RunState {
             interactions: 0,
             always_allowed: AlwaysAllowed::new(),
             approved: Vec::new(),
+            found: Vec::new(),
         }
     }
 
@@ -91,6 +95,14 @@ impl RunState {
     pub(crate) fn is_always_allowed(&self, tool: &str) -> bool {
         self.abilities.allow_always.contains(tool)
             && self.always_allowed.get(&self.agent).is_some_and(|tools| tools.contains(tool))
+    }
+
+    /// Notes a tool that the model must find, once it has.
+    pub(crate) fn note_found(&mut self, tool: &str) {
+        let is_searched = self.abilities.searched.as_ref().is_some_and(|index| index.contains(tool));
+        if is_searched && !self.found.iter().any(|found| found == tool) {
+            self.found.push(tool.to_owned());
+        }
     }
 
     /// Whether a person has approved exactly this call before. It is approved once.

@@ -22,14 +22,14 @@ use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
 use caipe_crds::resource::approver::Approver;
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, USER_INPUT_AGENT,
-    builtin_tools,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, ToolIndex,
+    USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::builtin::{OfferedTools, ToolClass};
+use crate::builtin::{OfferedTool, OfferedTools, ToolClass};
 use crate::delegation::RunInfo;
 use crate::mcp::{ServerPhase, ServerStatus, ToolsView};
 use crate::tools::ToolSources;
@@ -170,12 +170,15 @@ impl Agent {
         let mut require_approval = approvals::resolved(patterns, tools.iter());
         require_approval.extend(permitted.asks);
         let (traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
+        let searched = self.searched(offered());
+        let is_read = |tool: &&OfferedTool| !searched.as_ref().is_some_and(|it| it.contains(&tool.spec.name));
         let mut budget = Budget { tools: budgets, ..self.budget.clone() };
         if let Some(remaining) = &run.remaining {
             budget.restrict(remaining);
         }
         Abilities {
-            tool_tokens: offered().map(|tool| tool.tokens).sum(),
+            tool_tokens: offered().filter(is_read).map(|tool| tool.tokens).sum(),
+            searched: searched.clone(),
             allow_always: approvals::always(&self.allow_always, tools.iter()),
             tools: permitted.offered,
             traits,
@@ -190,6 +193,14 @@ impl Agent {
             workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
             limits: self.limits.clone(),
         }
+    }
+
+    /// The tools of the servers, if their descriptions are too many to be read at once.
+    fn searched<'a>(&self, offered: impl Iterator<Item = &'a OfferedTool>) -> Option<Arc<ToolIndex>> {
+        let of_servers: Vec<&OfferedTool> = offered.filter(|tool| tool.is_of_server()).collect();
+        let tokens: u64 = of_servers.iter().map(|tool| tool.tokens).sum();
+        let index = || ToolIndex::new(of_servers.iter().map(|tool| (&tool.spec, tool.tokens)));
+        (tokens > self.tools.find_above).then(|| Arc::new(index()))
     }
 
     /// The approved calls of this agent, by the names that its model knows the tools by. A call of a tool that is not offered,
@@ -314,8 +325,8 @@ impl Agent {
     /// The request of its model's next turn.
     pub fn request(&self, state: &RunState, with_tools: bool) -> ChatRequest {
         let (view, tools, listing) = (self.tools.servers.view(), self.tools.list(), self.listing());
-        let make = || self.brief(&state.abilities, &view, &tools, &listing);
-        let preamble = self.preambles.get((&view, &tools, &listing), &state.abilities, make);
+        let make = || self.brief(state, &view, &tools, &listing);
+        let preamble = self.preambles.get((&view, &tools, &listing), state, make);
         ChatRequest {
             system: preamble.system,
             messages: state.messages.clone(),
@@ -327,7 +338,7 @@ impl Agent {
 
     fn brief(
         &self,
-        abilities: &Abilities,
+        state: &RunState,
         view: &ToolsView,
         tools: &OfferedTools,
         listing: &Listing,
@@ -340,11 +351,11 @@ impl Agent {
                 let limited =
                     !view.servers.is_empty() || tools.iter().any(|tool| tool.class != ToolClass::Read);
                 let policy = limited.then(|| self.tool_policy.explained());
-                let agents = listing.iter().filter(|(name, _)| abilities.agents.contains(*name));
+                let agents = listing.iter().filter(|(name, _)| state.abilities.agents.contains(*name));
                 worker_prompt(self.name.as_str(), &self.prompt, &agent_lines(agents), policy, &view.servers)
             }
         };
-        TurnPreamble { system: system.into(), tools: offered(abilities, tools) }
+        TurnPreamble { system: system.into(), tools: offered(state, tools) }
     }
 }
 
@@ -366,10 +377,16 @@ fn answer_mode(mode: rendered::AnswerMode) -> AnswerMode {
 }
 
 /// The tools of the engine and of the sources, in one stable order.
-fn offered(abilities: &Abilities, tools: &OfferedTools) -> Arc<[ToolSpec]> {
+/// Tools that were found are the last, so that the model's provider can reuse what comes before them.
+fn offered(state: &RunState, tools: &OfferedTools) -> Arc<[ToolSpec]> {
+    let abilities = &state.abilities;
+    let is_searched = |name: &str| abilities.searched.as_ref().is_some_and(|index| index.contains(name));
     let own = builtin_tools(abilities).into_iter();
-    let tools = tools.iter().filter(|tool| abilities.tools.contains(&tool.spec.name));
-    own.chain(tools.map(|tool| tool.spec.clone())).collect()
+    let tools = || tools.iter().filter(|tool| abilities.tools.contains(&tool.spec.name));
+    let read = tools().filter(|tool| !is_searched(&tool.spec.name));
+    let found = state.found.iter().filter(|name| is_searched(name));
+    let found = found.filter_map(|name| tools().find(|tool| tool.spec.name == **name));
+    own.chain(read.chain(found).map(|tool| tool.spec.clone())).collect()
 }
 
 #[cfg(test)]

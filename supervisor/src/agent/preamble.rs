@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use caipe_engine::Abilities;
+use caipe_engine::{Abilities, RunState};
 use caipe_model::ToolSpec;
 
 use super::delegates::Listing;
@@ -26,27 +26,35 @@ struct PreambleKey {
     tools: OfferedTools,
     listing: Arc<Listing>,
     abilities: Abilities,
+    found: Vec<String>,
 }
 
 impl PreambleCache {
-    /// The preamble for these tools, agents and abilities. It is made again only if one of them has changed.
+    /// The preamble for these tools, agents, abilities and found tools. It is made again only if one of them has changed.
     pub(super) fn get(
         &self,
         (view, tools, listing): (&Arc<ToolsView>, &OfferedTools, &Arc<Listing>),
-        abilities: &Abilities,
+        state: &RunState,
         make: impl FnOnce() -> TurnPreamble,
     ) -> TurnPreamble {
         let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |(key, preamble): &(PreambleKey, TurnPreamble)| {
             let same = Arc::ptr_eq(&key.view, view) && Arc::ptr_eq(&key.listing, listing);
-            (same && key.tools.is_same(tools) && key.abilities == *abilities).then(|| preamble.clone())
+            let same_tools = key.tools.is_same(tools) && key.found == state.found;
+            (same && same_tools && key.abilities == state.abilities).then(|| preamble.clone())
         };
         if let Some(preamble) = newest.as_ref().and_then(fits) {
             return preamble;
         }
         let preamble = make();
         let (view, tools, listing) = (view.clone(), tools.clone(), listing.clone());
-        let key = PreambleKey { view, tools, listing, abilities: abilities.clone() };
+        let key = PreambleKey {
+            view,
+            tools,
+            listing,
+            abilities: state.abilities.clone(),
+            found: state.found.clone(),
+        };
         *newest = Some((key, preamble.clone()));
         preamble
     }
@@ -54,6 +62,8 @@ impl PreambleCache {
 
 #[cfg(test)]
 mod tests {
+    use caipe_engine::AgentName;
+
     use super::*;
 
     fn preamble(text: &str) -> TurnPreamble {
@@ -64,17 +74,20 @@ mod tests {
     fn a_preamble_is_made_again_only_when_its_key_has_changed() {
         let preambles = PreambleCache::default();
         let (view, listing) = (Arc::new(ToolsView::default()), Arc::new(Listing::new()));
-        let abilities = Abilities::default();
-        let get = |view, listing, abilities, text: &str| {
+        let state = RunState::new(AgentName::new("a"));
+        let get = |view, listing, state, text: &str| {
             preambles
-                .get((view, &OfferedTools::default(), listing), abilities, || preamble(text))
+                .get((view, &OfferedTools::default(), listing), state, || preamble(text))
                 .system
                 .to_string()
         };
-        assert_eq!(get(&view, &listing, &abilities, "first"), "first");
-        assert_eq!(get(&view, &listing, &abilities, "again"), "first");
-        let other = Abilities { forms: true, ..Abilities::default() };
+        assert_eq!(get(&view, &listing, &state, "first"), "first");
+        assert_eq!(get(&view, &listing, &state, "again"), "first");
+        let mut other = state.clone();
+        other.abilities.forms = true;
         assert_eq!(get(&view, &listing, &other, "abilities"), "abilities");
+        let found = RunState { found: vec!["get".to_owned()], ..other.clone() };
+        assert_eq!(get(&view, &listing, &found, "found"), "found");
         let newer = Arc::new(ToolsView::default());
         assert_eq!(get(&newer, &listing, &other, "tools"), "tools");
         assert_eq!(get(&newer, &Arc::default(), &other, "agents"), "agents");

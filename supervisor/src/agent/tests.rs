@@ -109,9 +109,45 @@ fn where_two_sources_offer_a_tool_the_last_one_counts() {
     let agents = source("agents", &["a2a_list", "a2a_call"]);
     let tools = [agents, source("server", &["a2a_call", "gone since", "search"])].into_iter().collect();
     let names = ["a2a_call", "a2a_list", "search"].map(str::to_owned);
-    let abilities = Abilities { tools: names.into(), ..Abilities::default() };
-    let offered = offered(&abilities, &tools);
-    let ours = offered.iter().filter(|tool| abilities.tools.contains(&tool.name));
+    let mut state = RunState::new(AgentName::new("a"));
+    state.abilities = Abilities { tools: names.into(), ..Abilities::default() };
+    let offered = offered(&state, &tools);
+    let ours = offered.iter().filter(|tool| state.abilities.tools.contains(&tool.name));
     let ours: Vec<_> = ours.map(|tool| (tool.name.as_str(), tool.description.as_str())).collect();
     assert_eq!(ours, [("a2a_list", "agents"), ("a2a_call", "server"), ("search", "server")]);
+}
+
+#[tokio::test]
+async fn of_many_tools_the_model_reads_those_that_it_has_found() {
+    let tool = |at: usize| {
+        let spec = ToolSpec {
+            name: format!("{}_thing_{at:03}", ["list", "create", "delete"][at % 3]),
+            description: format!(
+                "Works on things of kind {at}. {}",
+                "It needs an account with rights. ".repeat(12)
+            ),
+            schema: json!({"type": "object", "properties": {format!("field_{at}"): {"type": "string"}}}),
+        };
+        let tool = OfferedTool::new(spec, ToolClass::Read);
+        OfferedTool { names: vec![tool.spec.name.clone()], ..tool }
+    };
+    let (agent, size) = (worker(), |specs: &[ToolSpec]| -> u64 {
+        specs.iter().map(|spec| OfferedTool::new(spec.clone(), ToolClass::Read).tokens).sum()
+    });
+    let few: Vec<OfferedTool> = (0..20).map(tool).collect();
+    assert!(agent.searched(few.iter()).is_none());
+    let many: Arc<[OfferedTool]> = (0..200).map(tool).collect();
+    let tools = [many.clone()].into_iter().collect();
+    let mut state = RunState::new(agent.name.clone());
+    state.abilities.tools = many.iter().map(|tool| tool.spec.name.clone()).collect();
+    let all = size(&offered(&state, &tools));
+    state.abilities.searched = agent.searched(many.iter());
+    let before = offered(&state, &tools);
+    assert!(!names_of(&before).iter().any(|name| name.contains("_thing_")), "{:?}", names_of(&before));
+    assert!(names_of(&before).contains(&"find_tools"));
+    assert!(size(&before) * 8 < all, "{} of {all} tokens", size(&before));
+    state.found = ["list_thing_006", "gone", "create_thing_001"].map(str::to_owned).into();
+    let after = names_of(&offered(&state, &tools)).join(" ");
+    let expected = [names_of(&before), vec!["list_thing_006", "create_thing_001"]].concat().join(" ");
+    assert_eq!(after, expected, "in the order in which they were found, after all that stays");
 }

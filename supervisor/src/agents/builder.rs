@@ -179,7 +179,8 @@ impl InstanceBuilder<'_> {
                 all: self.factory.delegates.clone(),
             }),
             model: own.unwrap_or_else(|| self.shared_model.clone()),
-            tools: ToolSources::new(toolbox, self.a2a(agent.a2a.as_ref())),
+            tools: ToolSources::new(toolbox, self.a2a(agent.a2a.as_ref()))
+                .with_find_above(agent.find_tools_above),
             streaming: general.streaming,
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),

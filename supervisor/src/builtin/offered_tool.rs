@@ -35,6 +35,11 @@ pub struct OfferedTool {
 }
 
 impl OfferedTool {
+    /// Whether it is a tool of an MCP server.
+    pub fn is_of_server(&self) -> bool {
+        !self.names.is_empty()
+    }
+
     /// A tool that people know by its name for the model only.
     pub fn new(spec: ToolSpec, class: ToolClass) -> Self {
         let known_names = vec![spec.name.clone()];

@@ -91,13 +91,25 @@ pub struct ToolSources {
     /// The MCP servers, the last source. Consecutive instances of an agent share them if they are the same.
     pub servers: Arc<Toolbox>,
     others: Vec<Arc<dyn ToolSource>>,
+    /// The estimated tokens of the descriptions of the servers' tools above which the model searches for them.
+    pub find_above: u64,
 }
+
+/// The default: a fifth of the context that a run may fill by default (`MAX_CONTEXT_TOKENS`).
+const FIND_ABOVE: u64 = 20_000;
 
 impl ToolSources {
     /// The built-in tools, `others`, and the tools of the servers.
     pub fn new(servers: Arc<Toolbox>, others: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
         let built_in: Arc<dyn ToolSource> = Arc::new(BuiltIn);
-        Self { servers, others: std::iter::once(built_in).chain(others).collect() }
+        let others = std::iter::once(built_in).chain(others).collect();
+        Self { servers, others, find_above: FIND_ABOVE }
+    }
+
+    /// With another limit of what the model reads at once, if there is one.
+    #[must_use]
+    pub fn with_find_above(self, tokens: Option<u32>) -> Self {
+        Self { find_above: tokens.map_or(self.find_above, u64::from), ..self }
     }
 
     /// What they offer now.

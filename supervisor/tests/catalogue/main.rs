@@ -17,7 +17,7 @@ use caipe_supervisor::agent::Agent;
 use caipe_supervisor::agents::{AgentRegistry, Examination, examine};
 use caipe_supervisor::builtin::ToolClass;
 use caipe_supervisor::config::Settings;
-use caipe_supervisor::mcp::{ServerPhase, ToolsView};
+use caipe_supervisor::mcp::{ServerPhase, ServerStatus, ToolsView};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -244,6 +244,8 @@ struct Running {
 impl Running {
     async fn start(settings: Settings) -> Self {
         let began = Instant::now();
+        let servers = &settings.spec.agents[0].mcp;
+        let checked: Vec<bool> = servers.iter().map(|server| server.check.is_some()).collect();
         let registry =
             AgentRegistry::start_alone(settings, reqwest::Client::new(), &CancellationToken::new()).unwrap();
         let agent = registry.supervisor();
@@ -257,7 +259,12 @@ impl Running {
         for server in &agent.tools.servers.view().servers {
             assert_eq!(server.phase, ServerPhase::Ready, "{}: {:?}", agent.name, server.message);
         }
-        Self { registry, agent, took: began.elapsed() }
+        let took = began.elapsed();
+        // These calls are no part of what a run sends.
+        let is_checked = |(server, checked): (&ServerStatus, &bool)| !checked || server.credentials.is_some();
+        let all_checked = views.wait_for(|view| view.servers.iter().zip(&checked).all(is_checked));
+        drop(tokio::time::timeout(PATIENCE, all_checked).await.expect("checked").unwrap());
+        Self { registry, agent, took }
     }
 }
 

@@ -21,6 +21,7 @@ use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
 use caipe_supervisor::mcp::{ServerSpec, Toolbox, Transport};
 use caipe_supervisor::run::{Caller, LOG_MEMORY, Runs};
+use caipe_supervisor::tools::ToolSources;
 use serde_json::Value;
 use tokio::net::TcpListener;
 use tokio::sync::{OwnedRwLockWriteGuard, RwLock};
@@ -54,6 +55,8 @@ pub(crate) struct TestSetup {
     pub(crate) servers: Vec<ServerSpec>,
     pub(crate) require_approval: Vec<String>,
     pub(crate) allow_always: Vec<String>,
+    /// As in the resource.
+    pub(crate) find_tools_above: Option<u32>,
     /// The backend of the worker, if it is not in process.
     pub(crate) backend: Option<Arc<dyn AgentBackend>>,
 }
@@ -66,6 +69,7 @@ impl Default for TestSetup {
             servers: Vec::new(),
             require_approval: Vec::new(),
             allow_always: Vec::new(),
+            find_tools_above: None,
             backend: None,
         }
     }
@@ -118,7 +122,8 @@ impl TestSetup {
             prompt,
             role,
             model: Arc::new(Scripted::from_yaml("test", self.script).unwrap()),
-            tools: Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()).into(),
+            tools: ToolSources::from(Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new()))
+                .with_find_above(self.find_tools_above),
             streaming: self.streaming,
             limits: Limits::default(),
             require_approval,

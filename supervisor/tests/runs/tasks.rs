@@ -11,7 +11,7 @@ use caipe_store::{MemoryStore, Store, TaskPhase};
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::run::{LOG_MEMORY, RunError, Runs};
 
-use crate::support::{last_state, message, read, runs, supervisor};
+use crate::support::{TestSetup, Tools, last_state, message, read, runs, supervisor, texts};
 
 #[tokio::test]
 async fn a_log_that_is_made_again_from_the_store_is_the_same_to_the_byte() {
@@ -143,4 +143,36 @@ async fn without_streaming_the_answer_comes_in_one_piece() {
     };
     assert_eq!(texts(true).await.concat(), "you said hello world");
     assert_eq!(texts(false).await, ["you said hello world"]);
+}
+
+/// Its model reads no tool of the server before it searches.
+const FINDING: &str = r#"
+turns:
+  - { when: { agent: helper, turn: 0 }, reply: { calls: [{ name: find_tools, arguments: { query: add numbers } }] } }
+  - { when: { agent: helper, turn: 1 }, reply: { calls: [{ name: add, arguments: { a: 1, b: 2 } }] } }
+  - { when: { agent: helper }, reply: { text: "{% for result in results %}{{ result.content }};{% endfor %}" } }
+  - { when: { turn: 0 }, reply: { calls: [{ name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }] } }
+  - { reply: { text: "helper said {{ last_result }}" } }
+"#;
+
+#[tokio::test]
+async fn an_agent_finds_its_tools_by_words() {
+    let tools = Tools::start().await;
+    let servers = vec![tools.spec()];
+    let setup = TestSetup { script: FINDING, servers, find_tools_above: Some(0), ..TestSetup::default() };
+    let runs = setup.runs(Arc::new(MemoryStore::default()));
+    let (log, _) = runs.send(message("go", None)).await.unwrap();
+    let events = read(&log).await;
+    let answer = texts(&events, "final_result").concat();
+    assert!(answer.contains("You can call these tools now:\n- `add`: The add tool."), "{answer}");
+    assert!(answer.ends_with("3;"), "{answer}");
+    assert_eq!(tools.calls(), [serde_json::json!({"a": 1, "b": 2})]);
+    assert_eq!(
+        texts(&events, "tool_notification_start"),
+        [
+            "\u{1f527} Supervisor: Calling Agent Helper...\n",
+            "\u{1f527} Helper: Calling tool: Find_Tools\n",
+            "\u{1f527} Helper: Calling tool: Add\n"
+        ]
+    );
 }

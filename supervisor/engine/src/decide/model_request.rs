@@ -57,7 +57,8 @@ pub(super) const fn steps_left(state: &RunState) -> bool {
 
 /// The most tokens of the conversation, and those after trimming.
 pub(super) fn budget(state: &RunState) -> (u64, u64) {
-    let tools = state.abilities.tool_tokens.min(MOST_TOOL_TOKENS);
+    let found = state.abilities.searched.as_ref().map_or(0, |index| index.tokens_of(&state.found));
+    let tools = state.abilities.tool_tokens.saturating_add(found).min(MOST_TOOL_TOKENS);
     let share = |percent: u64| {
         (state.abilities.limits.context_tokens.saturating_mul(percent) / 100).saturating_sub(tools)
     };

@@ -11,7 +11,8 @@ use crate::state::CallKind;
 use crate::tools::glob::name_matches;
 use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
-    ApprovalPattern, FILE_TOOLS, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response, offers_files,
+    ApprovalPattern, FILE_TOOLS, FIND_TOOL, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
+    offers_files,
 };
 
 /// Most names that an error lists.
@@ -30,6 +31,8 @@ pub(super) enum Route {
     Files(Map<String, Value>),
     /// The engine answers the call from the definitions of the workflows.
     Workflows(Map<String, Value>),
+    /// The engine searches for tools.
+    Find(Map<String, Value>),
     /// The edge, an agent or a person answers the call, once a person has answered the question, if there is one.
     Start { kind: CallKind, arguments: Map<String, Value>, question: Option<Box<Form>> },
     /// The call is rejected with this message to the model.
@@ -53,6 +56,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             start(abilities, name, kind, arguments)
         }
         _ if reads_workflows(abilities, name) => Route::Workflows(arguments),
+        FIND_TOOL if abilities.searched.is_some() => Route::Find(arguments),
         ASK_TOOL | REQUEST_INPUT_TOOL if abilities.forms => Route::Start {
             kind: CallKind::Ask,
             question: Some(form_tool::form(name, &arguments)?.into()),
@@ -116,6 +120,7 @@ pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
     responds(abilities, name)
         || name == TODO_TOOL
         || reads_workflows(abilities, name)
+        || (name == FIND_TOOL && abilities.searched.is_some())
         || (FILE_TOOLS.contains(&name) && !abilities.tools.contains(name) && offers_files(abilities))
 }
 

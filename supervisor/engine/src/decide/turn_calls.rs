@@ -10,7 +10,7 @@ use crate::form::Form;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
-use crate::tools::{TODO_TOOL, run_file_tool, todos, workflow_tools};
+use crate::tools::{TODO_TOOL, run_file_tool, search, todos, workflow_tools};
 
 use super::call_results;
 use super::finish::Cause;
@@ -101,6 +101,7 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
     }
     match route::route(&state.abilities, request) {
         Route::Start { kind, mut arguments, question } => {
+            state.note_found(&request.name);
             if let Some(text) = limits::spend(state, &request.name, out) {
                 return not_run(request, text);
             }
@@ -118,6 +119,10 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
         }
         Route::Workflows(arguments) => {
             let result = workflow_tools::answer(&state.abilities, &request.name, &arguments);
+            answered_at_once(state, request, result, out)
+        }
+        Route::Find(arguments) => {
+            let result = search::find(state, &arguments);
             answered_at_once(state, request, result, out)
         }
         // A second answer of the same turn: the first one counts.

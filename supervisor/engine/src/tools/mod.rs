@@ -8,12 +8,15 @@ mod form_fields;
 pub(crate) mod form_tool;
 pub(crate) mod glob;
 pub(crate) mod response;
+pub(crate) mod search;
 mod specs;
 pub(crate) mod todos;
 pub(crate) mod workflow_tools;
 
 pub use approval::ApprovalPattern;
 pub(crate) use files::{run_file_tool, store_file};
+pub(crate) use search::FIND_TOOL;
+pub use search::ToolIndex;
 pub use specs::builtin_tools;
 pub(crate) use specs::offers_files;
 pub use workflow_tools::WORKFLOW_TOOLS;
@@ -33,7 +36,7 @@ pub(crate) const FILE_TOOLS: [&str; 7] =
 
 /// Whether a name is that of a tool of the engine or of a final answer, in any case. No other tool must have it.
 pub fn is_builtin(name: &str) -> bool {
-    let own = [TODO_TOOL, TASK_TOOL, ASK_TOOL, REQUEST_INPUT_TOOL];
+    let own = [TODO_TOOL, TASK_TOOL, ASK_TOOL, REQUEST_INPUT_TOOL, FIND_TOOL];
     let mut names = own.iter().chain(&FILE_TOOLS).chain(&WORKFLOW_TOOLS);
     is_response(name) || names.any(|own| own.eq_ignore_ascii_case(name))
 }

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
 
-use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, workflow_tools};
+use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, search, workflow_tools};
 
 /// The engine's tools that an agent's abilities allow, in a stable order.
 ///
@@ -18,6 +18,7 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
         specs.push(task());
     }
     specs.extend(workflow_tools::specs(abilities));
+    specs.extend(abilities.searched.as_deref().map(search::spec));
     if offers_files(abilities) {
         specs.extend(files());
     }
