@@ -170,7 +170,7 @@ impl Agent {
         let mut require_approval = approvals::resolved(patterns, tools.iter());
         require_approval.extend(permitted.asks);
         let (traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
-        let searched = self.searched(offered());
+        let searched = self.preambles.searched(&tools, || self.searched(offered()));
         let is_read = |tool: &&OfferedTool| !searched.as_ref().is_some_and(|it| it.contains(&tool.spec.name));
         let mut budget = Budget { tools: budgets, ..self.budget.clone() };
         if let Some(remaining) = &run.remaining {

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use caipe_engine::{Abilities, RunState};
+use caipe_engine::{Abilities, RunState, ToolIndex};
 use caipe_model::ToolSpec;
 
 use super::delegates::Listing;
@@ -16,9 +16,13 @@ pub(super) struct TurnPreamble {
     pub(super) tools: Arc<[ToolSpec]>,
 }
 
-/// The newest preamble. Tool lists of a hundred kilobytes are common, and change less often than a turn starts.
+/// The newest preamble, and the newest index of tools. Tool lists of a hundred kilobytes are common, and change less often than
+/// a turn starts.
 #[derive(Debug, Default)]
-pub struct PreambleCache(Mutex<Option<(PreambleKey, TurnPreamble)>>);
+pub struct PreambleCache {
+    newest: Mutex<Option<(PreambleKey, TurnPreamble)>>,
+    searched: Mutex<Option<(OfferedTools, Option<Arc<ToolIndex>>)>>,
+}
 
 #[derive(Debug)]
 struct PreambleKey {
@@ -30,6 +34,21 @@ struct PreambleKey {
 }
 
 impl PreambleCache {
+    /// The index of these tools. It is made again only if they have changed.
+    pub(super) fn searched(
+        &self,
+        tools: &OfferedTools,
+        make: impl FnOnce() -> Option<Arc<ToolIndex>>,
+    ) -> Option<Arc<ToolIndex>> {
+        let mut newest = self.searched.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, index)) = newest.as_ref().filter(|(of, _)| of.is_same(tools)) {
+            return index.clone();
+        }
+        let index = make();
+        *newest = Some((tools.clone(), index.clone()));
+        index
+    }
+
     /// The preamble for these tools, agents, abilities and found tools. It is made again only if one of them has changed.
     pub(super) fn get(
         &self,
@@ -37,7 +56,7 @@ impl PreambleCache {
         state: &RunState,
         make: impl FnOnce() -> TurnPreamble,
     ) -> TurnPreamble {
-        let mut newest = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |(key, preamble): &(PreambleKey, TurnPreamble)| {
             let same = Arc::ptr_eq(&key.view, view) && Arc::ptr_eq(&key.listing, listing);
             let same_tools = key.tools.is_same(tools) && key.found == state.found;

@@ -17,19 +17,19 @@ const NAMES_CHARS: usize = 4000;
 /// Most characters of a description that a result shows.
 const SUMMARY_CHARS: usize = 200;
 /// What a word counts in a tool's name, in a parameter's name and in the description.
-const WEIGHTS: (f64, f64, f64) = (3.0, 1.0, 1.0);
+const WEIGHTS: (u32, u32, u32) = (3, 1, 1);
 /// How soon further occurrences of a word stop counting, as `k1` of BM25.
 const SATURATION: f64 = 1.2;
 
 /// The tools that a model finds by words, because their descriptions are many.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ToolIndex(BTreeMap<String, IndexedTool>);
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct IndexedTool {
     summary: String,
     /// The weight of each word.
-    words: BTreeMap<String, f64>,
+    words: BTreeMap<String, u32>,
     tokens: u64,
 }
 
@@ -65,7 +65,8 @@ impl ToolIndex {
         let is_named = |name: &str| query.split(|c: char| !is_name(c)).any(|part| part == name);
         let score = |(name, tool): (&String, &IndexedTool)| {
             let of_word = |(word, rarity): &(&String, f64)| {
-                tool.words.get(*word).map_or(0.0, |weight| rarity * weight / (weight + SATURATION))
+                let weight = f64::from(tool.words.get(*word).copied().unwrap_or_default());
+                rarity * weight / (weight + SATURATION)
             };
             let named = if is_named(name) { f64_of(words.len()) * 10.0 } else { 0.0 };
             words.iter().map(of_word).sum::<f64>() + named
@@ -135,12 +136,13 @@ pub(crate) fn find(state: &mut RunState, arguments: &Map<String, Value>) -> Resu
     Ok(format!("You can call these tools now:\n{}", lines.join("\n")))
 }
 
-fn words_of(spec: &ToolSpec) -> BTreeMap<String, f64> {
-    let mut weights = BTreeMap::new();
+fn words_of(spec: &ToolSpec) -> BTreeMap<String, u32> {
+    let mut weights = BTreeMap::<String, u32>::new();
     let (of_name, of_parameter, of_description) = WEIGHTS;
-    let mut add = |text: &str, weight: f64| {
+    let mut add = |text: &str, weight: u32| {
         for word in words(text) {
-            *weights.entry(word).or_default() += weight;
+            let sum = weights.entry(word).or_default();
+            *sum = sum.saturating_add(weight);
         }
     };
     add(&spec.name, of_name);
