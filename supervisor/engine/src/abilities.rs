@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, ToolTraits};
 use crate::names::AgentName;
-use crate::tools::ToolIndex;
+use crate::tool_index::ToolIndex;
 use crate::workflow::Workflow;
 
 /// What an agent may do. Names only: the edge sends descriptions and schemas to the model.

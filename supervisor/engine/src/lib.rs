@@ -18,6 +18,7 @@ mod source;
 mod state;
 mod text;
 mod tool_budget;
+mod tool_index;
 mod tools;
 mod workflow;
 
@@ -46,6 +47,7 @@ pub use state::{
 };
 pub use text::AnswerText;
 pub use tool_budget::{ToolBudget, ToolSpent};
+pub use tool_index::ToolIndex;
 pub use tools::glob::name_matches;
-pub use tools::{ApprovalPattern, RESPONSE_TOOL, ToolIndex, WORKFLOW_TOOLS, builtin_tools, is_builtin};
+pub use tools::{ApprovalPattern, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools, is_builtin};
 pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};

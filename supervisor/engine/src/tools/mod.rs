@@ -16,7 +16,6 @@ pub(crate) mod workflow_tools;
 pub use approval::ApprovalPattern;
 pub(crate) use files::{run_file_tool, store_file};
 pub(crate) use search::FIND_TOOL;
-pub use search::ToolIndex;
 pub use specs::builtin_tools;
 pub(crate) use specs::offers_files;
 pub use workflow_tools::WORKFLOW_TOOLS;

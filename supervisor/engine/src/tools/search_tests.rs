@@ -2,46 +2,7 @@ use std::sync::Arc;
 
 use super::*;
 use crate::names::AgentName;
-
-fn tool(name: &str, description: &str, parameters: &[&str]) -> ToolSpec {
-    let properties: Map<String, Value> =
-        parameters.iter().map(|name| ((*name).to_owned(), json!({"type": "string"}))).collect();
-    ToolSpec {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        schema: json!({"type": "object", "properties": properties}),
-    }
-}
-
-fn index() -> ToolIndex {
-    let tools = [
-        tool("list_pods", "List the pods of a namespace.", &["namespace"]),
-        tool("deletePod", "Delete a pod.", &["namespace", "name"]),
-        tool("get_logs", "Read the log lines of a container.", &["namespace", "pod", "since"]),
-        tool("create_issue", "Open a ticket in a project.", &["project", "title"]),
-        tool("search_issues", "Find tickets by words.", &["query"]),
-    ];
-    ToolIndex::new(tools.iter().map(|tool| (tool, 10)))
-}
-
-#[test]
-fn tools_are_found_by_words_of_their_names_descriptions_and_parameters() {
-    for (query, expected) in [
-        ("list pods", Some("list_pods")),
-        ("LIST PODS!", Some("list_pods")),
-        ("delete a pod", Some("deletePod")),
-        ("logs of a container", Some("get_logs")),
-        ("open a ticket", Some("create_issue")),
-        ("find tickets", Some("search_issues")),
-        ("since", Some("get_logs")),
-        ("pods, and get_logs", Some("get_logs")),
-        ("invoice", None),
-        ("", None),
-        ("\u{1F600} ...", None),
-    ] {
-        assert_eq!(index().search(query).first().copied(), expected, "{query}");
-    }
-}
+use crate::tool_index::tests::{index, tool};
 
 #[test]
 fn found_tools_stay_found_in_the_order_of_the_searches() {
@@ -70,5 +31,4 @@ fn the_description_names_the_tools_within_its_bound() {
     let index = ToolIndex::new(many.iter().map(|tool| (tool, 1)));
     let described = spec(&index).description;
     assert!(described.len() < NAMES_CHARS + 1000 && described.ends_with(" more."), "{described}");
-    assert_eq!(index.search("tool number").len(), MOST_FOUND);
 }
