@@ -116,7 +116,7 @@ async fn the_status_is_closed_where_everything_is() -> Result<()> {
     assert_eq!(
         lines,
         [
-            vec!["AGENT", "PLACEMENT", "PHASE", "MESSAGE"],
+            vec!["AGENT", "PLACEMENT", "PHASE", "CREDENTIALS", "MESSAGE"],
             vec!["jira", "in-process", "Ready"],
             vec!["github", "in-process", "Ready"]
         ]
