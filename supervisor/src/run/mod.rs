@@ -4,6 +4,7 @@ mod active_tasks;
 mod approvers;
 mod asking_agents;
 mod caller;
+mod cancel;
 mod control;
 mod conversations;
 mod driver;

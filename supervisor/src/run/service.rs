@@ -1,4 +1,4 @@
-//! Starts, finds and cancels the runs of this process.
+//! Starts and finds the runs of this process.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, OnceLock};
@@ -6,10 +6,9 @@ use std::time::Duration;
 
 use caipe_a2a::model::{Task, TaskState};
 use caipe_a2a::server::{Pushes, TaskLog};
-use caipe_engine::{Input, Outcome, Phase, RunState};
+use caipe_engine::{Outcome, Phase, RunState};
 use caipe_store::{LeaseTerm, Store, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use futures::FutureExt as _;
-use tokio::time::sleep;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -18,7 +17,6 @@ use tracing::Instrument as _;
 use super::active_tasks::{ActiveTasks, TaskLease};
 use super::approvers::Authority;
 use super::asking_agents::AskingAgents;
-use super::control::ControlRequest;
 use super::conversations::{Conversations, Turn, end_lost_run};
 use super::driver::Driver;
 use super::error::RunError;
@@ -30,14 +28,8 @@ use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Presentation};
 use crate::delegation::RunInfo;
 
-/// How long `cancel` waits for the end of the task.
-const CANCEL_DEADLINE: Duration = Duration::from_secs(10);
-
 /// How long a message to a waiting task may wait until no other task of its conversation runs.
 pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
-
-/// How often a run tries to cancel a waiting task that another process holds.
-const CLOSE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The bytes that the logs of all tasks may use by default.
 pub const LOG_MEMORY: usize = 64 << 20;
@@ -223,64 +215,6 @@ impl Runs {
         }
     }
 
-    /// Cancels a task and returns its last state.
-    pub async fn cancel(self: &Arc<Self>, id: &str) -> Result<Task, RunError> {
-        let mut task = self.cancel_once(id).await?;
-        if phase_of(task.status.state) == TaskPhase::InputRequired {
-            // It asked a question at the same time.
-            task = self.cancel_once(id).await?;
-        }
-        match phase_of(task.status.state) {
-            phase @ (TaskPhase::Completed | TaskPhase::Failed) => {
-                Err(RunError::NotCancelable { task: id.to_owned(), phase })
-            }
-            _ => Ok(task),
-        }
-    }
-
-    async fn cancel_once(self: &Arc<Self>, id: &str) -> Result<Task, RunError> {
-        let record = self.record(id).await?;
-        if !record.phase.is_terminal() {
-            match self.active_tasks.lease(id) {
-                Ok(_) if record.phase.is_under_way() && self.runs_elsewhere(id).await? => {
-                    self.ask_owner(id).await?;
-                }
-                Err(handle) => {
-                    handle.stop.cancel();
-                    drop(tokio::time::timeout(CANCEL_DEADLINE, handle.over.cancelled()).await);
-                }
-                Ok(lease) => match self.take_over(id, &record.context, lease).await {
-                    Ok((event_log, turn)) if !event_log.phase().is_terminal() => {
-                        self.spawn(event_log, turn, RunTrigger::Cancel);
-                    }
-                    Ok(_) => {}
-                    Err(RunError::Store(StoreError::LeaseTaken { .. })) => self.ask_owner(id).await?,
-                    Err(error) => return Err(error),
-                },
-            }
-        }
-        let log = self.log(id).await?;
-        drop(tokio::time::timeout(CANCEL_DEADLINE, drained(&log)).await);
-        Ok(log.snapshot())
-    }
-
-    /// Whether another process runs the task.
-    async fn runs_elsewhere(&self, id: &str) -> Result<bool, RunError> {
-        match self.leases.acquire(id, CancellationToken::new()).await {
-            Err(StoreError::LeaseTaken { .. }) => Ok(true),
-            acquired => Ok(acquired.map(|_| false)?),
-        }
-    }
-
-    /// Asks the process that runs the task to cancel it.
-    async fn ask_owner(&self, id: &str) -> Result<(), RunError> {
-        match self.store.send_control(id, ControlRequest::Cancel.message()?).await {
-            // It was asked often enough.
-            Err(StoreError::MailboxFull { .. }) => Ok(()),
-            sent => Ok(sent?),
-        }
-    }
-
     /// Admits a request that may start a run; `None` once the process stops. [`Runs::drain`] waits until the token is
     /// dropped, so that the agent's tools serve each run of an admitted request.
     pub fn admit_request(&self) -> Option<TaskTrackerToken> {
@@ -396,7 +330,7 @@ impl Runs {
     }
 
     /// Publishes the log of a task.
-    fn show(&self, task: &str, log: &Arc<TaskLog>) {
+    pub(super) fn show(&self, task: &str, log: &Arc<TaskLog>) {
         self.active_tasks.remember(task, log.clone());
         if let Some(pushes) = self.pushes.get() {
             pushes.follow(task, log);
@@ -410,10 +344,10 @@ impl Runs {
         mut turn: Turn,
         begin: RunTrigger,
     ) -> Result<(), StoreError> {
-        let (stop, task) = (event_log.stop(), event_log.task().to_owned());
-        let (continues, answers) = (begin.continues(), matches!(begin, RunTrigger::Answer(_)));
+        let (stop, task, continues) = (event_log.stop(), event_log.task().to_owned(), begin.continues());
         tokio::select! {
             acquired = turn.acquired(&task) => acquired?,
+            // The engine ends a run that continues, and its agents with it.
             () = stop.cancelled(), if !continues => return event_log.end(Outcome::Canceled).await,
         }
         let (user, agent) = (event_log.user_with(begin.user()), self.supervisor.get());
@@ -429,8 +363,6 @@ impl Runs {
             Err(error) => return event_log.fail(&error.to_string()).await,
         };
         let input = match start {
-            // Without what the answer allows. A recovered run first takes up its agents, to stop them.
-            RunStart::Run(_) if answers && stop.is_cancelled() => Input::Cancel,
             RunStart::Run(input) => *input,
             RunStart::End(outcome) => return event_log.end(outcome).await,
         };
@@ -484,38 +416,6 @@ impl Runs {
         Ok((state, start))
     }
 
-    /// Cancels the other waiting tasks of the conversation: this run answers or abandons their question, which must not be
-    /// answered twice.
-    async fn close_questions(&self, event_log: &TaskEventLog) -> Result<(), StoreError> {
-        let (context, phases) = (Some(event_log.context().to_owned()), vec![TaskPhase::InputRequired]);
-        for record in self.store.tasks(&TaskFilter { context, phases, ..TaskFilter::default() }).await? {
-            if record.id != event_log.task() {
-                self.close_question(&record.id).await?;
-            }
-        }
-        Ok(())
-    }
-
-    async fn close_question(&self, id: &str) -> Result<(), StoreError> {
-        let held = loop {
-            match self.leases.acquire_with_retries(id, CancellationToken::new()).await {
-                // Another process has a message to the task, and sees that it must wait.
-                Err(StoreError::LeaseTaken { .. }) => sleep(CLOSE_INTERVAL).await,
-                acquired => break acquired?,
-            }
-        };
-        let Some(record) = self.store.task(id).await?.filter(|it| it.phase == TaskPhase::InputRequired)
-        else {
-            return Ok(());
-        };
-        let mut asked = self.reopen(record, (None, Some(held))).await?;
-        asked.end(Outcome::Canceled).await?;
-        asked.log().close();
-        self.show(id, &asked.log());
-        self.active_tasks.retire(id);
-        Ok(())
-    }
-
     pub(super) async fn reopen(
         &self,
         record: TaskRecord,
@@ -538,14 +438,8 @@ fn shows(log: &TaskLog, record: &TaskRecord) -> bool {
         && status.timestamp == Some(record.updated)
 }
 
-/// Waits for the end of the log.
-async fn drained(log: &Arc<TaskLog>) {
-    let mut cursor = log.cursor(log.last_seq());
-    while cursor.next().await.is_some() {}
-}
-
 /// The phase of a task in this state of the protocol.
-fn phase_of(state: TaskState) -> TaskPhase {
+pub(super) fn phase_of(state: TaskState) -> TaskPhase {
     match state {
         TaskState::Submitted => TaskPhase::Submitted,
         TaskState::InputRequired => TaskPhase::InputRequired,

@@ -42,8 +42,9 @@ impl Follower {
         }
     }
 
-    /// Waits for the next event, also one that its owner has shown and not stored. `None` once the task has ended or waits for a person, all its events were returned, and also
-    /// if there is no such task. After an error, the next call tries again. Cancel safe.
+    /// Waits for the next event, also one that its owner has shown and not stored. `None` once the task has ended or waits for a
+    /// person and all its events were returned, and also if there is no such task. After an error, the next call tries again.
+    /// Cancel safe.
     pub async fn next(&mut self) -> Result<Option<LoggedEvent>, StoreError> {
         loop {
             if let Some(event) = self.page.pop_front() {

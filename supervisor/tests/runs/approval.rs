@@ -260,6 +260,18 @@ async fn a_second_click_approves_nothing_that_was_not_shown() {
 }
 
 #[tokio::test]
+async fn an_approval_that_is_followed_by_a_cancellation_allows_nothing() {
+    let asked = asked("go", memory()).await;
+    let task = asked.log.snapshot();
+    let approve = to_task(Some(&task.id), &task.context_id, vec![decisions(&json!([{"type": "approve"}]))]);
+    let (log, _) = asked.runs.send(approve).await.unwrap();
+    // Before the run of the answer has begun.
+    asked.runs.cancel(&task.id).await.unwrap();
+    assert_eq!(log.state(), TaskState::Canceled);
+    assert_eq!(called(&asked.tools), [ADDED]);
+}
+
+#[tokio::test]
 async fn an_answer_may_require_more_approvals() {
     let requiring = |tool: &str| {
         let metadata = json!({"require_approval": [tool]});

@@ -443,8 +443,9 @@ async fn end_of(store: &Arc<MemoryStore>, task: &str) -> TaskPhase {
     store.task(task).await.unwrap().unwrap().phase
 }
 
-/// Cancels a run while its agent works, and dies at the point. Returns the number of writes of the first process.
-fn cancel(servers: &Runtime, death: Point) -> usize {
+/// Cancels a run while its agent works, and dies at the point; the next process is asked `at_once`, as it continues the run, or once
+/// the agent works. Returns the number of writes of the first process.
+fn cancel(servers: &Runtime, death: Point, at_once: bool) -> usize {
     let tools = servers.block_on(Tools::start());
     let (distant, store, stop) =
         (Distant::new(LONG), Arc::<MemoryStore>::default(), CancellationToken::new());
@@ -463,8 +464,7 @@ fn cancel(servers: &Runtime, death: Point) -> usize {
             let (done, writes) = process.work(async |runs, _| {
                 runs.recover().await.unwrap();
                 let (log, _) = runs.send(request.clone()).await.unwrap();
-                if !log.state().is_terminal() && point == Point::Never && death != Point::Never {
-                    // At the same moment at which the process continues the run.
+                if !log.state().is_terminal() && at_once && point != death {
                     runs.cancel(&log.task_id()).await.unwrap();
                 } else if !log.state().is_terminal() {
                     let mut cursor = log.cursor(0);
@@ -494,7 +494,7 @@ fn cancel(servers: &Runtime, death: Point) -> usize {
         stop.cancel();
         let (state, tasks) = state;
         assert_eq!(state, TaskState::Canceled, "after {death:?}");
-        assert!(tasks == 1 || (tasks == 0 && death != Point::Never), "{tasks} tasks after {death:?}");
+        assert!(tasks == 1 || (tasks == 0 && at_once), "{tasks} tasks after {death:?}");
         serving.join().unwrap();
         first.unwrap_or_default()
     })
@@ -504,11 +504,12 @@ fn cancel(servers: &Runtime, death: Point) -> usize {
 #[test]
 fn a_canceled_run_leaves_no_agent_at_work() {
     let servers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let writes = cancel(&servers, Point::Never);
+    let writes = cancel(&servers, Point::Never, false);
     for number in 1..=writes {
         for death in [Point::Before(number), Point::After(number)] {
-            cancel(&servers, death);
+            cancel(&servers, death, false);
+            cancel(&servers, death, true);
         }
     }
-    println!("{} runs with a kill", 2 * writes);
+    println!("{} runs with a kill", 4 * writes);
 }
