@@ -19,8 +19,11 @@ mod supervisor;
 mod text_artifact;
 mod wire_texts;
 
+use std::sync::Arc;
+
 use caipe_a2a::model::Event;
-use caipe_engine::RunEvent;
+use caipe_a2a::server::{Addition, TextTemplate};
+use caipe_engine::{AgentName, EventKind, RunEvent, TextRole};
 
 pub(crate) use answer::takes_any_text;
 pub use caipe_view::activity::EXTENSION as ACTIVITY_EXTENSION;
@@ -40,7 +43,11 @@ use supervisor::Supervisor;
 
 /// The fold of one task's events.
 #[derive(Debug, Clone)]
-pub struct Binding(Speaker);
+pub struct Binding {
+    speaker: Speaker,
+    /// The last event, if it was a piece of text.
+    last: Option<LastPiece>,
+}
 
 #[derive(Debug, Clone)]
 enum Speaker {
@@ -48,26 +55,61 @@ enum Speaker {
     SubAgent(Box<SubAgent>),
 }
 
+/// A piece of text. The next piece of the same agent and role differs in its text only.
+#[derive(Debug, Clone)]
+struct LastPiece {
+    path: Vec<AgentName>,
+    role: TextRole,
+    template: Arc<TextTemplate>,
+}
+
 impl Binding {
     /// A binding for a task from its first event on, in this presentation.
     pub fn new(task: &str, context: &str, trace_id: &str, presentation: &Presentation) -> Self {
         let wire = Wire::new(task, context, trace_id);
-        Self(match presentation {
+        let speaker = match presentation {
             Presentation::Supervisor { tool_output } => {
                 Speaker::Supervisor(Box::new(Supervisor::new(wire, *tool_output)))
             }
             Presentation::SubAgent { name, tool_output } => {
                 Speaker::SubAgent(Box::new(SubAgent::new(wire, name, *tool_output)))
             }
-        })
+        };
+        Self { speaker, last: None }
     }
 
     /// The wire events of the event with this number in the log, in order; often one, sometimes none.
     pub fn bind(&mut self, number: u64, event: &RunEvent) -> Vec<Event> {
-        match &mut self.0 {
+        let wire = match &mut self.speaker {
             Speaker::Supervisor(supervisor) => supervisor.bind(number, event),
             Speaker::SubAgent(agent) => agent.bind(number, event),
+        };
+        self.last = LastPiece::of(event, &wire);
+        wire
+    }
+
+    /// The same, for the log of the task. A piece of text that continues the last one costs its text only.
+    pub fn addition<'a>(&mut self, number: u64, event: &'a RunEvent) -> Addition<'a> {
+        match (&event.kind, &self.last) {
+            (EventKind::Text { text, role }, Some(last)) if last.role == *role && last.path == event.path => {
+                let template = Arc::clone(&last.template);
+                match &mut self.speaker {
+                    Speaker::Supervisor(supervisor) => {
+                        supervisor.continued(event.agent().map(AgentName::as_str), text, *role);
+                    }
+                    Speaker::SubAgent(agent) => agent.continued(text),
+                }
+                Addition::Text(template, text)
+            }
+            _ => Addition::Events(self.bind(number, event)),
         }
+    }
+}
+
+impl LastPiece {
+    fn of(event: &RunEvent, wire: &[Event]) -> Option<Self> {
+        let (EventKind::Text { role, .. }, [wire]) = (&event.kind, wire) else { return None };
+        Some(Self { path: event.path.clone(), role: *role, template: TextTemplate::of(wire)? })
     }
 }
 

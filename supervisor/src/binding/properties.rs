@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use caipe_a2a::model::{Event, TaskArtifactUpdateEvent, TaskState};
+use caipe_a2a::server::Addition;
 use caipe_engine::{
     AgentName, AnswerOrigin, CallEnd, EventKind, Form, Outcome, PlanCause, PlanStep, RunEvent, StepStatus,
     TextRole,
@@ -134,6 +135,21 @@ fn ends_run(event: &Event) -> bool {
 }
 
 proptest! {
+    #[test]
+    fn a_log_gets_the_bound_events(log in log(), presentation in presentation()) {
+        let pieces = |event: &RunEvent| if matches!(event.kind, EventKind::Text { .. }) { 4 } else { 1 };
+        let log: Vec<_> = log.iter().flat_map(|event| vec![event.clone(); pieces(event)]).collect();
+        let mut binding = Binding::new("t", "c", "0", &presentation);
+        let (mut direct, mut wire) = (binding.clone(), Vec::new());
+        for (number, event) in (1..).zip(&log) {
+            match binding.addition(number, event) {
+                Addition::Events(events) => wire.extend(events),
+                Addition::Text(template, text) => wire.push(template.event(text)),
+            }
+        }
+        prop_assert_eq!(wire, bound(&mut direct, 1, &log));
+    }
+
     #[test]
     fn a_stream_is_well_formed(log in log(), presentation in presentation()) {
         let mut binding = Binding::new("t", "c", "0af7651916cd43dd8448eb211c80319c", &presentation);

@@ -1,7 +1,5 @@
 //! Live text: one artifact for each request, and the texts that every client must show.
 
-use std::sync::Arc;
-
 use caipe_a2a::model::{Event, Metadata, Part};
 use caipe_engine::TextRole;
 use serde_json::Value;
@@ -46,11 +44,11 @@ impl FullText {
 pub(super) struct TextStream {
     artifact: TextArtifact,
     /// The text since the last event of another kind, or since the answer began. An answer is never interrupted.
-    passage: Passage,
+    passage: String,
     /// Whether the passage is marked as the answer.
     is_answer: bool,
     /// The part of `passage` that is shown in Slack.
-    in_slack: Passage,
+    in_slack: String,
     /// Whether any text was shown in Slack. Without a plan, it then shows no result at the end.
     open_in_slack: bool,
     /// Whether Slack has seen text in the plan's last step: it shows all text from then on, and no result at the end.
@@ -64,9 +62,17 @@ impl TextStream {
         self.piece(wire, text, metadata(plan, role))
     }
 
+    /// Notes a piece of text that differs from the last one in its text only.
+    pub(super) fn continued(&mut self, plan: &PlanView, text: &str, role: TextRole) {
+        self.note(plan, text, role);
+        self.artifact.push(text);
+    }
+
     /// Notes that an event other than text was sent.
     pub(super) fn interrupted(&mut self) {
-        (self.passage, self.in_slack, self.is_answer) = (Passage::default(), Passage::default(), false);
+        self.passage.clear();
+        self.in_slack.clear();
+        self.is_answer = false;
     }
 
     /// Notes that a model turn begins.
@@ -95,7 +101,7 @@ impl TextStream {
         text: &str,
         kind: FullText,
     ) -> Vec<Event> {
-        let known = self.passage.ends_with(text);
+        let known = ends_in(&self.passage, text);
         if text.trim().is_empty() || (known && self.is_shown_in_slack(plan, text)) {
             return Vec::new();
         }
@@ -143,44 +149,28 @@ impl TextStream {
             self.interrupted();
             self.is_answer = true;
         }
-        self.passage.push(text);
+        self.passage.push_str(text);
         if role == TextRole::Narration {
             return;
         }
         self.latched |= plan.in_last_step();
         if self.latched || !plan.has_step() {
             self.open_in_slack = true;
-            self.in_slack.push(text);
+            self.in_slack.push_str(text);
         }
     }
 
     /// Whether Slack shows this text, either as it streams or as the result at the end.
     fn is_shown_in_slack(&self, plan: &PlanView, text: &str) -> bool {
         let shows_result = !self.latched && (plan.is_shown() || !self.open_in_slack);
-        shows_result || self.in_slack.ends_with(text)
+        shows_result || ends_in(&self.in_slack, text)
     }
 }
 
-/// A text that grows piece by piece, in chunks of falling size: a binding is copied with each commit, and a copy of this
-/// costs a few pointers however long the text is.
-#[derive(Debug, Clone, Default)]
-struct Passage(Vec<Arc<str>>);
-
-impl Passage {
-    fn push(&mut self, text: &str) {
-        let mut chunk = text.to_owned();
-        while let Some(last) = self.0.pop_if(|last| last.len() <= chunk.len()) {
-            chunk.insert_str(0, &last);
-        }
-        self.0.push(chunk.into());
-    }
-
-    /// Whether it ends in this text; white space makes no difference.
-    fn ends_with(&self, text: &str) -> bool {
-        let passage = self.0.concat();
-        let mut words = passage.split_whitespace().rev();
-        text.split_whitespace().rev().all(|word| words.next() == Some(word))
-    }
+/// Whether a text ends in another one; white space makes no difference.
+fn ends_in(passage: &str, text: &str) -> bool {
+    let mut words = passage.split_whitespace().rev();
+    text.split_whitespace().rev().all(|word| words.next() == Some(word))
 }
 
 fn metadata(plan: &PlanView, role: TextRole) -> Metadata {
@@ -215,24 +205,15 @@ pub(super) fn pieces(text: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use super::Passage;
+    use super::ends_in;
 
     #[test]
-    fn a_passage_is_known_again_however_it_was_cut_and_is_cheap_to_copy() {
-        let streamed = |pieces: &[&str]| {
-            let mut passage = Passage::default();
-            for piece in pieces {
-                passage.push(piece);
-            }
-            passage
-        };
-        for pieces in [&["I look. It is", " fi", "ne – Grüße"][..], &["It  is\tfine –\n", "Grüße "]] {
-            assert!(streamed(pieces).ends_with("It is fine – Grüße"), "{pieces:?}");
+    fn a_passage_is_known_again_whatever_its_white_space_is() {
+        for passage in ["I look. It is fine – Grüße", "It  is\tfine –\nGrüße "] {
+            assert!(ends_in(passage, "It is fine – Grüße"), "{passage:?}");
         }
         for other in ["It isfine – Grüße", "look. It was fine – Grüße", "It is fine –"] {
-            assert!(!streamed(&["I look. It is fine – Grüße"]).ends_with(other), "{other}");
+            assert!(!ends_in("I look. It is fine – Grüße", other), "{other}");
         }
-        let long = streamed(&vec!["word "; 100_000]);
-        assert!(long.0.len() < 64, "{} chunks", long.0.len());
     }
 }

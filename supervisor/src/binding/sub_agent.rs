@@ -58,6 +58,11 @@ impl SubAgent {
         events
     }
 
+    /// Notes a piece of the run's text that differs from the last event in its text only.
+    pub(super) fn continued(&mut self, text: &str) {
+        self.text.push(text);
+    }
+
     /// An event of the agent. Its plan, and that it composes its answer, are not sent: the user sees the plan of the
     /// supervisor.
     fn own(&mut self, kind: &EventKind) -> Vec<Event> {

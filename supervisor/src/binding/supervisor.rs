@@ -73,6 +73,18 @@ impl Supervisor {
         }
     }
 
+    /// Notes a piece of text that differs from the last event in its text only.
+    pub(super) fn continued(&mut self, agent: Option<&str>, text: &str, role: TextRole) {
+        match agent {
+            None => self.stream.continued(&self.plan, text, role),
+            Some(agent) => {
+                if let Some(words) = self.words.get_mut(agent) {
+                    words.push(text);
+                }
+            }
+        }
+    }
+
     fn own(&mut self, kind: &EventKind) -> Vec<Event> {
         match kind {
             EventKind::Text { text, role } => {

@@ -39,6 +39,11 @@ impl TextArtifact {
         self.id(wire, kind)
     }
 
+    /// Adds a piece to an artifact that has begun.
+    pub(super) fn push(&mut self, piece: &str) {
+        self.text.push_str(piece);
+    }
+
     /// Removes the text of the turn under way. Returns the id of the artifact and the text that remains.
     pub(super) fn reset(&mut self, wire: &Wire, kind: &str) -> (String, String) {
         self.text.truncate(self.turn_start);

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use caipe_a2a::event_id;
 use caipe_a2a::model::{Event, Message, Task};
-use caipe_a2a::server::{LogBudget, TaskLog};
+use caipe_a2a::server::{Addition, LogBudget, TaskLog};
 use caipe_engine::{AgentName, ApprovedCall, CallId, EventKind, Outcome, RunEvent, RunState};
 use caipe_store::{Follower, SavedConversation, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
@@ -83,8 +83,8 @@ impl TaskEventLog {
                 while let Some((_, at, message)) = replies.next_if(|(after, ..)| *after < logged.seq) {
                     log.note(at, message);
                 }
-                let wire = binding.bind(logged.seq, &logged.event);
-                log.push_from(logged.at, [(event_id::first_of(logged.seq), wire)]);
+                let addition = binding.addition(logged.seq, &logged.event);
+                log.push_from(logged.at, [(event_id::first_of(logged.seq), addition)]);
                 (last, latest) = (logged.seq, latest.max(logged.at));
             }
             if end {
@@ -114,7 +114,8 @@ impl TaskEventLog {
     pub(super) fn onto(self, log: Arc<TaskLog>) -> Self {
         let mut missing = self.log.cursor(log.last_seq());
         while let Some(event) = missing.ready() {
-            log.push_from(event.at(), [(event.seq(), vec![event.event().into_owned()])]);
+            let addition = Addition::Events(vec![event.event().into_owned()]);
+            log.push_from(event.at(), [(event.seq(), addition)]);
         }
         Self { log, ..self }
     }
@@ -305,11 +306,11 @@ impl TaskEventLog {
 
     /// Shows events, of which the first has this number.
     fn show(&mut self, first: u64, at: Timestamp, events: &[RunEvent]) {
-        let bind = |(number, event)| (event_id::first_of(number), self.binding.bind(number, event));
-        let mut wire: Vec<_> = (first..).zip(events).map(bind).collect();
-        wire.retain(|(_, events)| !events.is_empty());
-        if !wire.is_empty() {
-            self.log.push_from(at, wire);
+        let add = |(number, event)| (event_id::first_of(number), self.binding.addition(number, event));
+        let mut additions: Vec<_> = (first..).zip(events).map(add).collect();
+        additions.retain(|(_, addition)| !addition.is_empty());
+        if !additions.is_empty() {
+            self.log.push_from(at, additions);
         }
     }
 

@@ -16,12 +16,16 @@ use super::leases::{HeldLease, LeaseState, Leases};
 use super::pauses::Pauses;
 use crate::metrics::metrics;
 
-/// How long a piece of text may be shown before it is stored. A crash loses the pieces of this time, and the turn is repeated.
-const SAVE_INTERVAL: Duration = Duration::from_millis(250);
+/// How long a piece of text may be shown before it is stored, if other processes read the store. A crash loses the pieces of
+/// this time, and the turn is repeated.
+const SHARED_SAVE_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The pieces of all runs are saved at multiples of so many microseconds, so that one transaction of the store contains those
-/// of many.
-const SAVE_GRID: i64 = 25_000;
+/// The same where no other process reads the store: its pieces are read only after a crash, which repeats the turn.
+const SAVE_INTERVAL: Duration = Duration::from_secs(1);
+
+/// The pieces of all runs are saved at multiples of this part of the interval, so that one transaction of the store contains
+/// those of many.
+const GRID_PART: u32 = 10;
 
 /// How many numbers a commit reserves for events that are shown before they are stored. Once they are used up, the next event
 /// waits for a commit.
@@ -171,8 +175,10 @@ impl LogWriter {
     /// When the unsaved events must be written; `None` while there are none, or others are being written.
     pub(super) fn save_due(&self) -> Option<Instant> {
         let is_saving = self.saving.as_ref().is_some_and(|saving| !saving.is_finished());
-        let past = |at: Timestamp| at.as_microsecond().rem_euclid(SAVE_GRID).unsigned_abs();
-        let due = |(since, at): (Instant, Timestamp)| since + SAVE_INTERVAL - Duration::from_micros(past(at));
+        let interval = if self.leases.store.is_shared() { SHARED_SAVE_INTERVAL } else { SAVE_INTERVAL };
+        let grid = i64::try_from((interval / GRID_PART).as_micros()).unwrap_or(1);
+        let past = |at: Timestamp| at.as_microsecond().rem_euclid(grid).unsigned_abs();
+        let due = |(since, at): (Instant, Timestamp)| since + interval - Duration::from_micros(past(at));
         self.unsaved_since.filter(|_| !is_saving).map(due)
     }
 

@@ -69,6 +69,11 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// The changes of a task from now on, made by any process. See [`Follower`](crate::Follower), which reads the events.
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError>;
 
+    /// Whether other processes may use the store at the same time.
+    fn is_shared(&self) -> bool {
+        false
+    }
+
     /// The events that the owner of a task shows before they are stored, from now on. Some may be missing. `None` if no other
     /// process uses the store.
     fn live(&self, task: &str) -> Option<LiveEvents> {

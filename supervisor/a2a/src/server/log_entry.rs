@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde_json::Value;
 
 use super::encoding::{Encoding, encode};
-use super::text_piece::{Shared, TextPiece};
+use super::text_piece::{TextPiece, TextTemplate};
 use crate::model::{Artifact, Content, Event, Message, Metadata, Part, Task, TaskState};
 use crate::version::ProtocolVersion;
 
@@ -43,9 +43,14 @@ struct Whole {
 impl LoggedEvent {
     /// An event of a log. A status without a time gets the time of the event. `known` is what the piece of text before it
     /// shares with its neighbours.
-    pub(super) fn new(seq: u64, at: Timestamp, mut event: Event, known: &mut Option<Arc<Shared>>) -> Self {
+    pub(super) fn new(
+        seq: u64,
+        at: Timestamp,
+        mut event: Event,
+        known: &mut Option<Arc<TextTemplate>>,
+    ) -> Self {
         if let Some(piece) = TextPiece::of(&mut event, known) {
-            return Self { seq, at, body: Body::Piece(piece) };
+            return Self::piece(seq, at, piece);
         }
         let status = match &mut event {
             Event::Task(task) => Some(&mut task.status),
@@ -58,6 +63,10 @@ impl LoggedEvent {
         // The content exists as itself, in the task, and in two encoded forms; a third is rare.
         let weight = OVERHEAD + 4 * content(&event);
         Self { at, ..Self::whole(seq, event, weight) }
+    }
+
+    pub(super) const fn piece(seq: u64, at: Timestamp, piece: TextPiece) -> Self {
+        Self { seq, at, body: Body::Piece(piece) }
     }
 
     /// An event outside a log: a snapshot of a task, or a message without a task.

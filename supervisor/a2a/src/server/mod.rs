@@ -33,4 +33,5 @@ pub use push::{MemoryPushStore, PushOptions, PushStore, PushStoreError, Pushes, 
 pub use retained_events::{LogBounds, LogBudget};
 pub use router::{normalize_paths, router};
 pub use state::ServerOptions;
-pub use task_log::{Cursor, LogError, TaskLog};
+pub use task_log::{Addition, Cursor, LogError, TaskLog};
+pub use text_piece::TextTemplate;

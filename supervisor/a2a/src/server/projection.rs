@@ -1,11 +1,12 @@
 //! The task that results from its events.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use jiff::Timestamp;
 
 use super::log_entry::LoggedEvent;
-use super::text_piece::TextPiece;
+use super::text_piece::{TextPiece, TextTemplate};
 use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus, extend_metadata};
 
 /// A task, with the index of each artifact.
@@ -13,13 +14,15 @@ use crate::model::{Event, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskSt
 pub(super) struct Projection {
     task: Task,
     indexes: HashMap<String, usize>,
+    /// The artifact that the last event added text to. It has the labels of this template.
+    growing: Option<(Arc<TextTemplate>, usize)>,
 }
 
 impl Projection {
     pub(super) fn new(task: Task) -> Self {
         let indexes = task.artifacts.iter().enumerate();
         let indexes = indexes.map(|(index, artifact)| (artifact.artifact_id.clone(), index)).collect();
-        Self { task, indexes }
+        Self { task, indexes, growing: None }
     }
 
     pub(super) const fn task(&self) -> &Task {
@@ -47,6 +50,7 @@ impl Projection {
             (None, Some(event)) => event,
             (None, None) => return,
         };
+        self.growing = None;
         match event {
             Event::Task(task) => *self = Self::new((**task).clone()),
             Event::Message(message) => {
@@ -65,11 +69,20 @@ impl Projection {
     }
 
     fn apply_piece(&mut self, piece: &TextPiece, at: Timestamp) {
+        if let Some((template, index)) = &self.growing
+            && Arc::ptr_eq(template, piece.template())
+            && let Some(artifact) = self.task.artifacts.get_mut(*index)
+        {
+            return artifact.append_text(piece.text());
+        }
         let update = piece.update();
-        let index = self.indexes.get(&update.artifact.artifact_id);
-        if let Some(artifact) = index.and_then(|index| self.task.artifacts.get_mut(*index)) {
+        let index = self.indexes.get(&update.artifact.artifact_id).copied();
+        if let Some((index, artifact)) =
+            index.and_then(|index| Some((index, self.task.artifacts.get_mut(index)?)))
+        {
             artifact.append_text(piece.text());
             artifact.append_labels(&update.artifact);
+            self.growing = Some((Arc::clone(piece.template()), index));
             self.mark_working(at);
         } else if let Event::ArtifactUpdate(update) = piece.event() {
             self.apply_artifact(&update, at);

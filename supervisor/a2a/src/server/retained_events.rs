@@ -8,7 +8,7 @@ use jiff::Timestamp;
 
 use super::log_entry::{LoggedEvent, task_content};
 use super::projection::Projection;
-use super::text_piece::Shared;
+use super::text_piece::{TextPiece, TextTemplate};
 use crate::model::{Event, Task};
 
 /// The bounds of a task's log in memory. The newest event always stays.
@@ -71,8 +71,8 @@ pub(super) struct Window {
     last: u64,
     /// A snapshot of the task at one of the events, for readers of dropped events.
     snapshot: Option<Arc<LoggedEvent>>,
-    /// What the newest piece of text shares with the next one.
-    piece: Option<Arc<Shared>>,
+    /// The template of the newest piece of text.
+    piece: Option<Arc<TextTemplate>>,
 }
 
 impl Window {
@@ -96,6 +96,16 @@ impl Window {
     /// Appends an event; its number is above the last.
     pub(super) fn append(&mut self, seq: u64, at: Timestamp, event: Event) {
         let event = LoggedEvent::new(seq, at, event, &mut self.piece);
+        self.append_logged(event);
+    }
+
+    /// Appends a piece of text; its number is above the last.
+    pub(super) fn append_text(&mut self, seq: u64, at: Timestamp, template: Arc<TextTemplate>, text: &str) {
+        let piece = TextPiece::new(template, text);
+        self.append_logged(LoggedEvent::piece(seq, at, piece));
+    }
+
+    fn append_logged(&mut self, event: LoggedEvent) {
         self.now.apply(&event);
         self.last = event.seq();
         self.bytes += event.weight();

@@ -13,6 +13,7 @@ use tokio::sync::futures::Notified;
 
 use super::log_entry::LoggedEvent;
 use super::retained_events::{LogBounds, LogBudget, Window};
+use super::text_piece::TextTemplate;
 use crate::model::{Event, Message, Task, TaskState};
 
 /// Most events taken from the log at once.
@@ -29,6 +30,21 @@ pub struct TaskLog {
 struct Inner {
     window: Window,
     closed: bool,
+}
+
+/// What an event adds to a log.
+#[derive(Debug)]
+pub enum Addition<'a> {
+    Events(Vec<Event>),
+    /// A piece of text, and what it has in common with the pieces before it.
+    Text(Arc<TextTemplate>, &'a str),
+}
+
+impl Addition<'_> {
+    /// Whether it adds nothing.
+    pub fn is_empty(&self) -> bool {
+        matches!(self, Self::Events(events) if events.is_empty())
+    }
 }
 
 /// An event that a log rejects.
@@ -113,16 +129,13 @@ impl TaskLog {
         last
     }
 
-    /// Appends the wire events of several events at once, so that readers wake once: those of each event with ids from its
-    /// own on, or after the last of the log, whichever is greater.
-    pub fn push_from(&self, at: Timestamp, events: impl IntoIterator<Item = (u64, Vec<Event>)>) {
+    /// Appends what several events add at once, so that readers wake once: with ids from that of each event on, or after the
+    /// last of the log, whichever is greater.
+    pub fn push_from<'a>(&self, at: Timestamp, additions: impl IntoIterator<Item = (u64, Addition<'a>)>) {
         {
             let mut inner = self.lock();
-            for (first, event) in
-                events.into_iter().flat_map(|(first, all)| all.into_iter().map(move |event| (first, event)))
-            {
-                let next = first.max(inner.window.last_seq() + 1);
-                if let Err(error) = inner.append(next, at, event) {
+            for (first, addition) in additions {
+                if let Err(error) = inner.add(first, at, addition) {
                     tracing::warn!(task = inner.window.task().id, %error, "event dropped");
                 }
             }
@@ -228,6 +241,20 @@ impl TaskLog {
 }
 
 impl Inner {
+    fn add(&mut self, first: u64, at: Timestamp, addition: Addition<'_>) -> Result<(), LogError> {
+        let next = |inner: &Self| first.max(inner.window.last_seq() + 1);
+        match addition {
+            Addition::Events(events) => {
+                events.into_iter().try_for_each(|event| self.append(next(self), at, event))
+            }
+            Addition::Text(..) if self.closed => Err(LogError::Closed),
+            Addition::Text(template, text) => {
+                self.window.append_text(next(self), at, template, text);
+                Ok(())
+            }
+        }
+    }
+
     fn append(&mut self, seq: u64, at: Timestamp, event: Event) -> Result<(), LogError> {
         let last = self.window.last_seq();
         if self.closed {

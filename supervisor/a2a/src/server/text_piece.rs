@@ -12,13 +12,13 @@ use crate::model::{Content, Event, Part, TaskArtifactUpdateEvent};
 /// One piece.
 #[derive(Debug)]
 pub(super) struct TextPiece {
-    shared: Arc<Shared>,
+    shared: Arc<TextTemplate>,
     text: Box<str>,
 }
 
-/// What the pieces of a text share.
+/// What the pieces of a text share: all but the text.
 #[derive(Debug)]
-pub(super) struct Shared {
+pub struct TextTemplate {
     /// The event, with an empty text.
     update: TaskArtifactUpdateEvent,
     frames: [OnceLock<Frame>; Encoding::COUNT],
@@ -32,9 +32,13 @@ struct Frame {
 }
 
 impl TextPiece {
+    pub(super) fn new(shared: Arc<TextTemplate>, text: &str) -> Self {
+        Self { shared, text: text.into() }
+    }
+
     /// The piece that an event is: bare text appended to an artifact, and not the last. The event loses its text then. `known`
-    /// is what the piece before it shares with its neighbours, and afterwards what this one does.
-    pub(super) fn of(event: &mut Event, known: &mut Option<Arc<Shared>>) -> Option<Self> {
+    /// is the template of the piece before it, and afterwards that of this one.
+    pub(super) fn of(event: &mut Event, known: &mut Option<Arc<TextTemplate>>) -> Option<Self> {
         let Event::ArtifactUpdate(update) = event else { return None };
         let [part] = update.artifact.parts.as_mut_slice() else { return None };
         if !update.append || update.last_chunk || !part.is_bare_text() {
@@ -44,10 +48,14 @@ impl TextPiece {
         let text = std::mem::take(text).into_boxed_str();
         let shared = match known.take() {
             Some(shared) if shared.update == *update => shared,
-            _ => Arc::new(Shared { update: update.clone(), frames: Default::default() }),
+            _ => Arc::new(TextTemplate::new(update.clone())),
         };
         *known = Some(Arc::clone(&shared));
         Some(Self { shared, text })
+    }
+
+    pub(super) const fn template(&self) -> &Arc<TextTemplate> {
+        &self.shared
     }
 
     /// The event with an empty text.
@@ -61,7 +69,7 @@ impl TextPiece {
 
     /// The event.
     pub(super) fn event(&self) -> Event {
-        Event::ArtifactUpdate(self.shared.with(&self.text))
+        self.shared.event(&self.text)
     }
 
     /// Writes the event's JSON.
@@ -75,7 +83,23 @@ impl TextPiece {
     }
 }
 
-impl Shared {
+impl TextTemplate {
+    /// The template of the pieces that follow this event with the same labels, if the event is a piece of text.
+    pub fn of(event: &Event) -> Option<Arc<Self>> {
+        let mut known = None;
+        TextPiece::of(&mut event.clone(), &mut known)?;
+        known
+    }
+
+    fn new(update: TaskArtifactUpdateEvent) -> Self {
+        Self { update, frames: Default::default() }
+    }
+
+    /// The piece with this text.
+    pub fn event(&self, text: &str) -> Event {
+        Event::ArtifactUpdate(self.with(text))
+    }
+
     fn with(&self, text: &str) -> TaskArtifactUpdateEvent {
         let mut update = self.update.clone();
         update.artifact.parts = vec![Part::text(text)];
@@ -98,7 +122,7 @@ impl Shared {
         while find(&empty, &text).is_some() {
             text.push('#');
         }
-        let json = encode(&Event::ArtifactUpdate(self.with(&text)), encoding)?;
+        let json = encode(&self.event(&text), encoding)?;
         let quoted = format!("\"{text}\"");
         let at = find(&json, &quoted).unwrap_or(json.len());
         let (before, rest) = json.split_at(at);
