@@ -132,15 +132,15 @@ impl EffectRunner {
     }
 }
 
-/// An input, and the signal that it was committed.
+/// An input, and the signal that it was committed. Boxed, because a channel reserves the space of 32 of them.
 pub(super) struct QueuedInput {
-    pub(super) input: Input,
+    pub(super) input: Box<Input>,
     pub(super) committed: Option<oneshot::Sender<()>>,
 }
 
 impl From<Input> for QueuedInput {
     fn from(input: Input) -> Self {
-        Self { input, committed: None }
+        Self { input: Box::new(input), committed: None }
     }
 }
 
@@ -153,7 +153,7 @@ fn moment(deadline: Option<Instant>) -> Instant {
 }
 
 impl<S: Sink> Driver<S> {
-    /// A run of `agent` from `state`. It ends early when `stop` is cancelled, and is asked for its last answer
+    /// A run of `agent` from `state`, boxed, because each function that awaits it would have a copy of its own. It ends early when `stop` is cancelled, and is asked for its last answer
     /// after `time_limit`.
     pub fn new(
         agent: Arc<Agent>,
@@ -162,7 +162,7 @@ impl<S: Sink> Driver<S> {
         sink: S,
         stop: CancellationToken,
         time_limit: Option<Duration>,
-    ) -> Self {
+    ) -> Box<Self> {
         let (sender, inputs) = mpsc::channel(INPUT_QUEUE);
         let effects = EffectRunner::new(agent.clone(), run, sender);
         let deadline = time_limit.map(|limit| Instant::now() + limit);
@@ -170,7 +170,7 @@ impl<S: Sink> Driver<S> {
         let changes = agent.changes();
         let (stopped, alarm) =
             (Box::pin(stop.clone().cancelled_owned()), Box::pin(sleep_until(moment(warning.or(deadline)))));
-        Self {
+        Box::new(Self {
             agent,
             state,
             sink,
@@ -183,7 +183,7 @@ impl<S: Sink> Driver<S> {
             warning,
             alarm,
             changes,
-        }
+        })
     }
 
     /// Runs until the engine ends the run, and returns the final state and the sink. An input that starts nothing ends the
@@ -191,7 +191,7 @@ impl<S: Sink> Driver<S> {
     ///
     /// # Errors
     /// When a decision cannot be committed. Everything that the run has started is stopped. Returns the sink too.
-    pub async fn run(mut self, first: Input) -> Result<(RunState, S), (SinkError, S)> {
+    pub async fn run(mut self: Box<Self>, first: Input) -> Result<(RunState, S), (SinkError, S)> {
         let mut queue = VecDeque::from([first.into()]);
         self.refresh_abilities(&mut queue);
         let result = loop {
@@ -215,7 +215,7 @@ impl<S: Sink> Driver<S> {
         while let Some(QueuedInput { input, committed }) = queue.pop_front() {
             waiting.extend(committed);
             batch.changes_state |= input.changes_state();
-            for effect in decide(&mut self.state, input) {
+            for effect in decide(&mut self.state, *input) {
                 match effect {
                     Effect::Emit(event) => {
                         if let EventKind::Limited { limit, .. } = event.kind
@@ -246,7 +246,7 @@ impl<S: Sink> Driver<S> {
 
     /// The agent's abilities can have changed since the run stopped; a message contains them.
     fn refresh_abilities(&self, queue: &mut VecDeque<QueuedInput>) {
-        let has_abilities = matches!(queue.front(), Some(QueuedInput { input: Input::Message { .. }, .. }));
+        let has_abilities = queue.front().is_some_and(|first| matches!(*first.input, Input::Message { .. }));
         let abilities = self.agent.abilities(&self.effects.run);
         if !has_abilities && abilities != self.state.abilities {
             queue.push_front(Input::Abilities { abilities }.into());

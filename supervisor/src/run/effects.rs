@@ -139,7 +139,7 @@ async fn forward_events(
 ) {
     while let Some(DelegationEvent { update, committed }) = events.recv().await {
         let input = Input::Delegate { call: call.clone(), update };
-        if inputs.send(QueuedInput { input, committed }).await.is_err() {
+        if inputs.send(QueuedInput { input: Box::new(input), committed }).await.is_err() {
             return;
         }
     }

@@ -121,7 +121,7 @@ impl Gate for Picky {
 #[tokio::test]
 async fn pieces_of_text_that_cannot_be_saved_are_not_lost_in_silence() {
     let script =
-        r#"turns: [{ reply: { delay_ms: 100, text: "one two three four five six seven eight nine" } }]"#;
+        r#"turns: [{ reply: { delay_ms: 250, text: "one two three four five six seven eight nine" } }]"#;
     let store = Arc::new(Gated::<Picky>::default());
     let runs = TestSetup { script, ..TestSetup::default() }.runs(store.clone());
     let (log, _) = runs.send(message("count", None)).await.unwrap();
