@@ -106,6 +106,7 @@ impl PreparedCommit {
 
     async fn put_task(&self, to: &mut Transaction, record: &TaskRecord) -> Result<(), Failure> {
         let mut set = doc! {
+            "task": &record.id,
             "context": &record.context,
             "phase": record.phase.as_str(),
             "owner": record.owner.clone(),
@@ -191,7 +192,7 @@ async fn put_fenced(
     to.insert(EVENTS, events.collect()).await?;
     for entry in &commit.outbox {
         let set = doc! { "deadline": entry.deadline.as_microsecond(), "body": &entry.body };
-        to.upsert(OUTBOX, doc! { "task": task, "id": &entry.id }, doc! { "$set": set }).await?;
+        to.upsert(OUTBOX, doc! { "task": task, "entry": &entry.id }, doc! { "$set": set }).await?;
     }
     // The ids of the last handled messages are remembered.
     let forgotten = handled.saturating_sub(MAX_CONTROLS as u64);

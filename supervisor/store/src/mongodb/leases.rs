@@ -25,8 +25,7 @@ pub(super) async fn acquire(
 ) -> Result<Lease, StoreError> {
     let ServerTime { earliest, latest } = connection.clock().now(connection).await?;
     let free = doc! { "$or": [{ "holder": "" }, { "holder": owner }, { "until": { "$lte": earliest } }] };
-    let mut filter = doc! { "_id": task };
-    filter.extend(free);
+    let filter = doc! { "$and": [{ "_id": task }, free] };
     let update = doc! {
         "$inc": { "token": 1_i64 },
         "$set": { "number": 0_i64, "holder": owner, "until": latest.saturating_add(millis(*ttl)) },
@@ -127,7 +126,7 @@ impl Work for SendControl<'_> {
         let Some(found) = to.find_one(TASKS, doc! { "_id": task }).await? else {
             return Err(Refusal::UnknownTask(task.to_owned()).into());
         };
-        if to.find_one(CONTROLS, doc! { "task": task, "id": &message.id }).await?.is_some() {
+        if to.find_one(CONTROLS, doc! { "task": task, "message": &message.id }).await?.is_some() {
             return Ok(());
         }
         let handled = number(&found, "handled")?;
@@ -137,12 +136,12 @@ impl Work for SendControl<'_> {
         }
         let number = column(last + 1);
         to.update_one(TASKS, doc! { "_id": task }, doc! { "$set": { "controls": number } }).await?;
-        let control = doc! { "task": task, "number": number, "id": &message.id, "body": &message.body };
+        let control = doc! { "task": task, "number": number, "message": &message.id, "body": &message.body };
         to.insert(CONTROLS, vec![control]).await
     }
 }
 
 /// The text of a control message, for a reader.
 pub(super) fn message(document: &Document) -> Result<ControlMessage, StoreError> {
-    Ok(ControlMessage { id: text(document, "id")?.to_owned(), body: text(document, "body")?.to_owned() })
+    Ok(ControlMessage { id: text(document, "message")?.to_owned(), body: text(document, "body")?.to_owned() })
 }

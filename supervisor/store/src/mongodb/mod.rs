@@ -211,7 +211,7 @@ impl Store for MongodbStore {
     }
 
     async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
-        let entry = doc! { "task": task, "id": id };
+        let entry = doc! { "task": task, "entry": id };
         self.connection.delete_one("settle an outbox entry", schema::OUTBOX, entry).await
     }
 

@@ -28,7 +28,7 @@ impl Work for Put {
         // Conflicts with the removal of the task.
         to.update_one(TASKS, doc! { "_id": task }, doc! { "$inc": { "changes": 1_i64 } }).await?;
         let set = doc! { "body": body, "delivered": column(*delivered) };
-        to.upsert(PUSHES, doc! { "task": task, "id": id }, doc! { "$set": set }).await
+        to.upsert(PUSHES, doc! { "task": task, "push": id }, doc! { "$set": set }).await
     }
 }
 
@@ -37,10 +37,10 @@ pub(super) async fn change(connection: &Connection, change: PushChange) -> Resul
         PushChange::Put(push) => transact(connection, ACTION, &Put(push)).await,
         PushChange::Delivered { task, id, seq } => {
             let update = doc! { "$max": { "delivered": column(seq) } };
-            connection.update_one(ACTION, PUSHES, doc! { "task": task, "id": id }, update).await.map(drop)
+            connection.update_one(ACTION, PUSHES, doc! { "task": task, "push": id }, update).await.map(drop)
         }
         PushChange::Delete { task, id } => {
-            connection.delete_one(ACTION, PUSHES, doc! { "task": task, "id": id }).await
+            connection.delete_one(ACTION, PUSHES, doc! { "task": task, "push": id }).await
         }
     }
 }
@@ -56,5 +56,5 @@ pub(super) async fn find(connection: &Connection, filter: Document) -> Result<Ve
 fn push(document: &Document) -> Result<PushRecord, StoreError> {
     let text = |field| text(document, field).map(str::to_owned);
     let delivered = number(document, "delivered")?;
-    Ok(PushRecord { task: text("task")?, id: text("id")?, body: text("body")?, delivered })
+    Ok(PushRecord { task: text("task")?, id: text("push")?, body: text("body")?, delivered })
 }

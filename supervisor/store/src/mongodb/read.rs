@@ -75,12 +75,12 @@ pub(super) async fn tasks(
         let updated = place.updated.as_microsecond();
         let below = doc! { "$or": [
             { "updated": { "$lt": updated } },
-            { "updated": updated, "_id": { "$lt": &place.id } },
+            { "updated": updated, "task": { "$lt": &place.id } },
         ] };
         query = doc! { "$and": [query, below] };
     }
     let options = FindOptions::builder()
-        .sort(doc! { "updated": -1, "_id": -1 })
+        .sort(doc! { "updated": -1, "task": -1 })
         .projection(doc! { "record": 1 })
         .limit(i64::try_from(filter.limit).unwrap_or(i64::MAX))
         .build();
@@ -139,7 +139,7 @@ pub(super) async fn outbox(connection: &Connection) -> Result<Vec<OutboxEntry>, 
     let entry = |found: &Document| {
         let text = |field| text(found, field).map(str::to_owned);
         let deadline = Timestamp::from_microsecond(signed(found, "deadline")).unwrap_or_default();
-        Ok(OutboxEntry { task: text("task")?, id: text("id")?, body: text("body")?, deadline })
+        Ok(OutboxEntry { task: text("task")?, id: text("entry")?, body: text("body")?, deadline })
     };
     let mut entries = found.iter().map(entry).collect::<Result<Vec<_>, StoreError>>()?;
     entries.sort_unstable_by(|a, b| (&a.task, &a.id).cmp(&(&b.task, &b.id)));

@@ -1,11 +1,11 @@
 //! The collections of the database and their indexes.
 //!
-//! `tasks`          a record with its lease and the position of its log; the id is that of the task
+//! `tasks`          a record with its lease and the position of its log; `_id` and `task` are that of the task
 //! `events`         chunks of events: task, first, last, json
-//! `controls`       control messages: task, number, id, body
-//! `outbox`         task, id, deadline, body
-//! `pushes`         task, id, body, delivered
-//! `conversations`  run, touched, owner, turn; the id is that of the conversation
+//! `controls`       control messages: task, number, message (its id), body
+//! `outbox`         task, entry (its id), deadline, body
+//! `pushes`         task, push (its id), body, delivered
+//! `conversations`  run, touched, owner, turn; `_id` is that of the conversation
 //! `items`          one item of a list of a conversation: context, list, place, item
 //! `signals`        capped: what other processes are told at once; nothing depends on it
 //! `probe`          one document that health checks write
@@ -38,15 +38,15 @@ pub(super) async fn create(database: &Database) -> Result<()> {
     let unique = [
         (EVENTS, doc! { "task": 1, "last": 1 }),
         (CONTROLS, doc! { "task": 1, "number": 1 }),
-        (CONTROLS, doc! { "task": 1, "id": 1 }),
-        (OUTBOX, doc! { "task": 1, "id": 1 }),
-        (PUSHES, doc! { "task": 1, "id": 1 }),
+        (CONTROLS, doc! { "task": 1, "message": 1 }),
+        (OUTBOX, doc! { "task": 1, "entry": 1 }),
+        (PUSHES, doc! { "task": 1, "push": 1 }),
         (ITEMS, doc! { "context": 1, "list": 1, "place": 1 }),
     ];
     let others = [
-        (TASKS, doc! { "updated": -1, "_id": -1 }),
-        (TASKS, doc! { "context": 1, "updated": -1, "_id": -1 }),
-        (TASKS, doc! { "owner": 1, "updated": -1, "_id": -1 }),
+        (TASKS, doc! { "updated": -1, "task": -1 }),
+        (TASKS, doc! { "context": 1, "updated": -1, "task": -1 }),
+        (TASKS, doc! { "owner": 1, "updated": -1, "task": -1 }),
         (TASKS, doc! { "phase": 1, "until": 1 }),
         (TASKS, doc! { "phase": 1, "updated": 1 }),
         (CONVERSATIONS, doc! { "touched": 1 }),
