@@ -2,7 +2,6 @@
 
 use caipe_crds::digest::sha256_hex;
 use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
-use caipe_crds::rendered::Store;
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -64,10 +63,9 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     Ok(made)
 }
 
-/// Rolls the pod when another part of Redis becomes the store, which a process cannot change while it runs.
+/// Rolls the pod when another part of a server becomes the store, which a process cannot change while it runs.
 fn store_hash(cx: &BuildContext<'_>) -> Option<String> {
-    let Store::Redis { database, .. } = &cx.inputs.decision.spec.store else { return None };
-    Some(sha256_hex(database, 32))
+    cx.inputs.decision.spec.store.database().map(|database| sha256_hex(database, 32))
 }
 
 /// A Deployment that starts new pods before it stops old ones.
@@ -134,7 +132,7 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
     mounts
 }
 
-/// With Redis the directory is empty at each start.
+/// With a server as the store the directory is empty at each start.
 fn data(cx: &BuildContext<'_>) -> Volume {
     let Some(claim_name) = volume_claim::name(cx) else { return pod::empty("data") };
     let claim = PersistentVolumeClaimVolumeSource { claim_name, read_only: None };

@@ -136,6 +136,7 @@ agents:
   mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
     ),
     ("redis", "store: { redis: { secretRef: { name: redis }, required: true } }\nagents: []"),
+    ("mongodb", "store: { mongodb: { secretRef: { name: mongodb }, ttlMinutes: 60 } }\nagents: []"),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
 
