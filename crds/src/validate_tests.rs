@@ -315,7 +315,7 @@ const CASES: [(&str, &str, &str, &str); 52] = [
 ];
 
 /// Stores before and after, and whether one can become the other.
-const CHANGES: [(&str, &str, bool); 16] = [
+const CHANGES: [(&str, &str, bool); 17] = [
     ("{}", "{}", true),
     ("{}", "{ store: { sqlite: {} } }", true),
     ("{}", "{ store: {} }", true),
