@@ -13,11 +13,11 @@ use mongodb::options::{
 };
 use mongodb::{Client, Collection, Database};
 use tokio::sync::OnceCell;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::MongodbOptions;
-use super::clock::ServerClock;
-use super::error::{STANDALONE, translate, unavailable};
+use super::clock::{Reading, ServerClock, ServerTime};
+use super::error::{STANDALONE, corrupt, translate, unavailable};
 use super::schema;
 use crate::error::StoreError;
 
@@ -32,6 +32,10 @@ const HEARTBEAT: Duration = Duration::from_secs(2);
 
 /// Most connections to each member; further callers wait.
 const POOL: u32 = 64;
+
+/// Most readings of the clock in a row, if none has bounds as close as this.
+const READINGS: usize = 3;
+const EXACT: Duration = Duration::from_millis(5);
 
 /// The connections to the server. Copies share them.
 #[derive(Clone)]
@@ -73,8 +77,28 @@ impl Connection {
         &self.0.servers
     }
 
-    pub(super) fn clock(&self) -> &ServerClock {
-        &self.0.clock
+    /// The time of the server. Now and then it is the most exact of a few readings.
+    pub(super) async fn now(&self) -> Result<ServerTime, StoreError> {
+        if let Some(time) = self.0.clock.now() {
+            return Ok(time);
+        }
+        let mut best = self.read_clock().await?;
+        for _ in 1..READINGS {
+            if best.bounds() <= EXACT {
+                break;
+            }
+            let next = self.read_clock().await?;
+            best = if next.bounds() < best.bounds() { next } else { best };
+        }
+        self.0.clock.set(best);
+        Ok(best.at(Instant::now()))
+    }
+
+    async fn read_clock(&self) -> Result<Reading, StoreError> {
+        let asked = Instant::now();
+        let hello = self.command(doc! { "hello": 1 }).await?;
+        let time = hello.get_datetime("localTime").map_err(|_| corrupt("the clock of the server"))?;
+        Ok(Reading { millis: time.timestamp_millis(), asked, answered: Instant::now() })
     }
 
     /// The client. The first caller connects and creates what is missing.
@@ -200,7 +224,7 @@ impl Connection {
     }
 }
 
-/// A write that a majority of the members has in its journal.
+/// A write that a majority of the members has on disk.
 pub(super) fn durable() -> WriteConcern {
     WriteConcern::builder().w(Acknowledgment::Majority).journal(true).build()
 }

@@ -29,7 +29,7 @@ fn errors_name_the_members_without_the_password() {
 }
 
 #[test]
-fn a_standalone_server_is_told_from_a_replica_set() {
+fn a_standalone_server_is_recognized() {
     assert!(is_standalone(&doc! { "isWritablePrimary": true }));
     assert!(!is_standalone(&doc! { "setName": "rs" }));
     assert!(!is_standalone(&doc! { "msg": "isdbgrid" }));

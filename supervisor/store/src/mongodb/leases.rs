@@ -23,7 +23,7 @@ pub(super) async fn acquire(
     task: &str,
     LeaseTerm { owner, ttl }: &LeaseTerm,
 ) -> Result<Lease, StoreError> {
-    let ServerTime { earliest, latest } = connection.clock().now(connection).await?;
+    let ServerTime { earliest, latest } = connection.now().await?;
     let free = doc! { "$or": [{ "holder": "" }, { "holder": owner }, { "until": { "$lte": earliest } }] };
     let filter = doc! { "$and": [{ "_id": task }, free] };
     let update = doc! {
@@ -69,7 +69,7 @@ pub(super) async fn renew(
     let held = doc! { "_id": task, "token": column(token), "holder": { "$ne": "" } };
     let set = match ttl {
         Some(ttl) => {
-            let now = connection.clock().now(connection).await?;
+            let now = connection.now().await?;
             doc! { "until": now.latest.saturating_add(millis(ttl)) }
         }
         None => doc! { "holder": "", "until": 0_i64 },
@@ -79,7 +79,7 @@ pub(super) async fn renew(
 }
 
 pub(super) async fn abandoned(connection: &Connection, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
-    let now = connection.clock().now(connection).await?.earliest;
+    let now = connection.now().await?.earliest;
     let filter = doc! { "phase": { "$in": ["submitted", "working"] }, "until": { "$lte": now } };
     let options = FindOptions::builder().limit(i64::try_from(limit).unwrap_or(i64::MAX)).build();
     connection.find(TASKS, filter, options).await?.iter().map(record).collect()

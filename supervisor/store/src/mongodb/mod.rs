@@ -1,6 +1,6 @@
 //! A store in a replica set of MongoDB: shared by processes.
 //!
-//! Each commit is one transaction, which a majority of the members has in its journals before the commit returns. A fence is the
+//! Each commit is one transaction, which a majority of the members has on disk before the commit returns. A fence is the
 //! document of its task, which every commit of its owner changes, so two owners conflict. Changes and text travel in a capped
 //! collection; a reader that misses a message reads the log again a little later.
 
@@ -124,7 +124,7 @@ impl MongodbStore {
 
     async fn write(&self, mut prepared: PreparedCommit) -> Result<(), StoreError> {
         if prepared.creates() {
-            prepared.begins = self.connection.clock().now(&self.connection).await?.latest;
+            prepared.begins = self.connection.now().await?.latest;
         }
         transact(&self.connection, "commit", &prepared).await
     }
@@ -189,7 +189,7 @@ impl Store for MongodbStore {
     }
 
     async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
-        let now = self.connection.clock().now(&self.connection).await?;
+        let now = self.connection.now().await?;
         transact(&self.connection, "take the turn of a conversation", &TakeTurn { context, task, now }).await
     }
 

@@ -7,7 +7,7 @@
 //! `pushes`         task, push (its id), body, delivered
 //! `conversations`  run, touched, owner, turn; `_id` is that of the conversation
 //! `items`          one item of a list of a conversation: context, list, place, item
-//! `signals`        capped: what other processes are told at once; nothing depends on it
+//! `signals`        capped: messages between processes; nothing depends on them
 //! `probe`          one document that health checks write
 
 use mongodb::bson::{Document, doc};

@@ -86,7 +86,7 @@ async fn listen(
 
 async fn open(connection: &Connection, live: &LiveExchange) -> Result<Cursor<Document>, StoreError> {
     let signals = collection(connection).await?;
-    let now = connection.clock().now(connection).await?.earliest;
+    let now = connection.now().await?.earliest;
     let channels = vec![EVENTS.to_owned(), CONTROLS.to_owned(), READS.to_owned(), live.channel()];
     let filter = doc! { "channel": { "$in": channels }, "at": { "$gt": now - OVERLAP } };
     let opened = async {
@@ -129,7 +129,7 @@ async fn insert(
     batch: impl Iterator<Item = Message> + Send,
 ) -> Result<(), StoreError> {
     let signals = collection(connection).await?;
-    let at = connection.clock().now(connection).await?.earliest;
+    let at = connection.now().await?.earliest;
     let documents: Vec<_> =
         batch.map(|(channel, message)| doc! { "channel": channel, "at": at, "message": message }).collect();
     connection.in_time("publish", async { signals.insert_many(documents).await }).await.map(drop)
