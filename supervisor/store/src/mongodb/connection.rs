@@ -27,6 +27,9 @@ pub(super) const DEADLINE: Duration = Duration::from_secs(5);
 /// How long an attempt to connect may take.
 const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 
+/// How long to look for the primary. It is shorter than the deadline, because its error says more.
+const SELECTION_DEADLINE: Duration = Duration::from_secs(4);
+
 /// How often the members of the replica set are asked who is the primary.
 const HEARTBEAT: Duration = Duration::from_secs(2);
 
@@ -123,7 +126,7 @@ impl Connection {
         options.app_name.get_or_insert_with(|| "caipe".to_owned());
         options.max_pool_size.get_or_insert(POOL);
         options.connect_timeout = Some(CONNECT_DEADLINE);
-        options.server_selection_timeout = Some(DEADLINE);
+        options.server_selection_timeout = Some(SELECTION_DEADLINE);
         options.heartbeat_freq = Some(HEARTBEAT);
         options.retry_writes = Some(true);
         options.retry_reads = Some(true);
