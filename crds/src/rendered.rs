@@ -251,15 +251,6 @@ impl Store {
         }
     }
 
-    /// The name of the data in a server; `None` if the store is no server.
-    #[must_use]
-    pub fn database(&self) -> Option<&str> {
-        match self {
-            Self::Redis { database, .. } | Self::Mongodb { database, .. } => Some(database),
-            Self::Sqlite {} | Self::Memory {} => None,
-        }
-    }
-
     /// Minutes without a change after which a conversation is deleted.
     #[must_use]
     pub const fn ttl_minutes(&self) -> Option<u32> {

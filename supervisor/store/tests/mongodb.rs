@@ -4,6 +4,8 @@
 
 mod samples;
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -137,6 +139,42 @@ async fn weak_settings_of_the_server_are_reported() {
     let server = MongodbServer::start(&[]).unwrap();
     let found = open(&server).restrictions().await;
     assert!(found.len() == 1 && found[0].contains("one member"), "{found:?}");
+}
+
+/// A certificate for this machine, and the same with its key.
+fn certificate(directory: &Path) -> [PathBuf; 2] {
+    let [certificate, key, both] = ["cert.pem", "key.pem", "both.pem"].map(|name| directory.join(name));
+    let options = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=mongodb \
+                   -addext subjectAltName=IP:127.0.0.1 -addext basicConstraints=critical,CA:FALSE -out";
+    let mut openssl = Command::new("openssl");
+    let made =
+        openssl.args(options.split_whitespace()).arg(&certificate).arg("-keyout").arg(&key).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let texts = [&certificate, &key].map(|file| std::fs::read_to_string(file).unwrap());
+    std::fs::write(&both, texts.concat()).unwrap();
+    [certificate, both]
+}
+
+#[tokio::test]
+async fn a_server_with_tls_is_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let [certificate, both] = certificate(directory.path());
+    let server = MongodbServer::start(&["--tls", &both.display().to_string()]).unwrap();
+    let with_tls = |certificate_authority| {
+        let options = MongodbOptions {
+            uri: format!("{}/?tls=true", server.uri()),
+            database: "team_caipe".to_owned(),
+            certificate_authority,
+        };
+        MongodbStore::open(&options).unwrap()
+    };
+    let trusted = with_tls(Some(certificate));
+    begin(&trusted).await;
+    assert!(trusted.task("t").await.unwrap().is_some());
+    let reason = trouble(&with_tls(None)).await;
+    assert!(reason.contains("certificate"), "{reason}");
+    // A client without TLS gets no response that it can read.
+    trouble(&open(&server)).await;
 }
 
 /// A server that answers nothing is given up at a deadline.

@@ -2,6 +2,7 @@
 
 use caipe_crds::digest::sha256_hex;
 use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
+use caipe_crds::rendered::Store;
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -63,9 +64,13 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     Ok(made)
 }
 
-/// Rolls the pod when another part of a server becomes the store, which a process cannot change while it runs.
+/// Rolls the pod when another server, or another part of it, becomes the store, which a process cannot change while it runs.
 fn store_hash(cx: &BuildContext<'_>) -> Option<String> {
-    cx.inputs.decision.spec.store.database().map(|database| sha256_hex(database, 32))
+    match &cx.inputs.decision.spec.store {
+        Store::Redis { database, .. } => Some(sha256_hex(database, 32)),
+        Store::Mongodb { database, .. } => Some(sha256_hex(&format!("mongodb {database}"), 32)),
+        Store::Sqlite {} | Store::Memory {} => None,
+    }
 }
 
 /// A Deployment that starts new pods before it stops old ones.

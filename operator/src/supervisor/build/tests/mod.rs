@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 12] = [
+pub(super) const SCENES: [(&str, &str); 13] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
