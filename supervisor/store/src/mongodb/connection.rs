@@ -1,7 +1,7 @@
 //! The connection to the server, which is made when it is first used.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use futures::TryStreamExt as _;
@@ -51,6 +51,8 @@ struct Shared {
     /// The members that the URI names.
     servers: String,
     ready: OnceCell<Ready>,
+    /// Why the last attempt to connect failed.
+    failed: Mutex<Option<StoreError>>,
     clock: ServerClock,
 }
 
@@ -71,6 +73,7 @@ impl Connection {
             certificate_authority: options.certificate_authority.clone(),
             servers: hosts.join(","),
             ready: OnceCell::new(),
+            failed: Mutex::default(),
             clock: ServerClock::default(),
         })))
     }
@@ -106,10 +109,24 @@ impl Connection {
 
     /// The client. The first caller connects and creates what is missing.
     pub(super) async fn ready(&self) -> Result<&Ready, StoreError> {
-        self.in_time("open", self.0.ready.get_or_try_init(|| self.connect())).await
+        match timeout(DEADLINE, self.0.ready.get_or_try_init(|| self.connect())).await {
+            Ok(outcome) => outcome,
+            // Another caller may have tried in the meantime.
+            Err(_) => Err(self.failed().clone().unwrap_or_else(|| self.silent())),
+        }
     }
 
-    async fn connect(&self) -> Result<Ready, mongodb::error::Error> {
+    async fn connect(&self) -> Result<Ready, StoreError> {
+        let connected = self.in_time("open", self.try_connect()).await;
+        self.failed().clone_from(&connected.as_ref().err().cloned());
+        connected
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<StoreError>> {
+        self.0.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn try_connect(&self) -> Result<Ready, mongodb::error::Error> {
         let client = Client::with_options(self.options().await?)?;
         let database = client.database(&self.0.database);
         let hello = client.database("admin").run_command(doc! { "hello": 1 }).await?;

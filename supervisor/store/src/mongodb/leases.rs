@@ -67,12 +67,10 @@ pub(super) async fn renew(
     ttl: Option<std::time::Duration>,
 ) -> Result<bool, StoreError> {
     let held = doc! { "_id": task, "token": column(token), "holder": { "$ne": "" } };
-    let set = match ttl {
-        Some(ttl) => {
-            let now = connection.now().await?;
-            doc! { "until": now.latest.saturating_add(millis(ttl)) }
-        }
-        None => doc! { "holder": "", "until": 0_i64 },
+    let set = if let Some(ttl) = ttl {
+        doc! { "until": connection.now().await?.latest.saturating_add(millis(ttl)) }
+    } else {
+        doc! { "holder": "", "until": 0_i64 }
     };
     let action = if ttl.is_some() { "renew a lease" } else { "release a lease" };
     connection.update_one(action, TASKS, held, doc! { "$set": set }).await

@@ -174,10 +174,8 @@ impl Store for MongodbStore {
     }
 
     async fn renew(&self, task: &str, token: u64, ttl: Duration) -> Result<(), StoreError> {
-        match leases::renew(&self.connection, task, token, Some(ttl)).await? {
-            true => Ok(()),
-            false => Err(StoreError::LeaseLost { task: task.to_owned() }),
-        }
+        let is_held = leases::renew(&self.connection, task, token, Some(ttl)).await?;
+        if is_held { Ok(()) } else { Err(StoreError::LeaseLost { task: task.to_owned() }) }
     }
 
     async fn release(&self, task: &str, token: u64) -> Result<(), StoreError> {
