@@ -20,7 +20,7 @@ const MOST: [&str; 4] = ["maximum", "maxLength", "maxItems", "maxProperties"];
 const WIDER: [(&str, &str); 1] = [("^[A-Za-z_][A-Za-z0-9_]*$", "^[-._a-zA-Z0-9]+$")];
 /// The messages of rules that a release did not have, and [`NEVER_RAN_PATTERN`]. They reject only values that never
 /// worked: the API server accepted them, and the operator or the supervisor rejected or ignored them later.
-const NEVER_RAN: [&str; 12] = [
+const NEVER_RAN: [&str; 11] = [
     rules::URL,
     rules::MCP_URL,
     rules::VOLUME_SIZE,
@@ -29,7 +29,6 @@ const NEVER_RAN: [&str; 12] = [
     rules::STORE_KIND,
     rules::A2A_ALLOW,
     rules::REPLICAS,
-    rules::UNSUPPORTED,
     rules::VOLUME_FIXED,
     rules::AGENT_REMOTE_ONLY,
     // A field of development versions, which left the resource before the first release.

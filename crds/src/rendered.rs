@@ -226,15 +226,37 @@ pub enum Store {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         secrets_dir: Option<String>,
     },
+    /// MongoDB (`LANGGRAPH_CHECKPOINT_TYPE=mongodb`). The variable `LANGGRAPH_CHECKPOINT_MONGODB_URI` or `MONGODB_URI` is its URI.
+    Mongodb {
+        /// The database. MongoDB allows no dots in its name, so they become `_`.
+        database: String,
+        /// Minutes without a change after which a conversation is deleted, if that is sooner than `retentionDays`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        ttl_minutes: Option<u32>,
+        /// Whether the supervisor does not start while MongoDB is unreachable.
+        required: bool,
+        /// The directory with one file per variable, and with the certificate authority as the file `MONGODB_CA`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secrets_dir: Option<String>,
+    },
 }
 
 impl Store {
-    /// The store of a remote agent, which keeps its own tasks: Redis is the supervisor's.
+    /// The store of a remote agent, which keeps its own tasks: a server is the supervisor's.
     #[must_use]
     pub fn of_agent(self) -> Self {
         match self {
-            Self::Redis { .. } => Self::Sqlite {},
+            Self::Redis { .. } | Self::Mongodb { .. } => Self::Sqlite {},
             own => own,
+        }
+    }
+
+    /// Minutes without a change after which a conversation is deleted.
+    #[must_use]
+    pub const fn ttl_minutes(&self) -> Option<u32> {
+        match self {
+            Self::Redis { ttl_minutes, .. } | Self::Mongodb { ttl_minutes, .. } => *ttl_minutes,
+            Self::Sqlite {} | Self::Memory {} => None,
         }
     }
 }

@@ -182,7 +182,7 @@ fn a_spec_that_needs_a_newer_reader_is_refused_before_anything_else() {
         (
             "memory:",
             "tape:",
-            "store: unknown variant `tape`, expected one of `sqlite`, `memory`, `redis`; the spec has schema version 2",
+            "store: unknown variant `tape`, expected one of `sqlite`, `memory`, `redis`, `mongodb`; the spec has schema version 2",
         ),
         ("streaming: true", "streaming: often", "; the spec has schema version 2"),
         ("minimumReader: 1", "minimumReader: soon", "minimumReader: invalid type"),

@@ -33,8 +33,9 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     }
     found.urls(spec);
     if let Some(store) = &spec.store {
-        found.rule("spec.store", store.sqlite.is_none() || store.redis.is_none(), rules::STORE_KIND);
-        found.rule("spec.store.mongodb", store.mongodb.is_none(), rules::UNSUPPORTED);
+        let kinds = [store.sqlite.is_some(), store.redis.is_some(), store.mongodb.is_some()];
+        let has_one = kinds.into_iter().filter(|kind| *kind).count() < 2;
+        found.rule("spec.store", has_one, rules::STORE_KIND);
         found.volume("spec.store.sqlite", store.sqlite.as_ref());
     }
     if let Some(text) = &spec.prompts.system_prompt {

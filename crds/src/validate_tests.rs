@@ -169,10 +169,10 @@ const CASES: [(&str, &str, &str, &str); 52] = [
     ),
     (rules::URL, "spec.rag.url", "{ rag: { url: 'rag:9446' } }", "{ rag: { url: 'http://rag:9446' } }"),
     (
-        rules::UNSUPPORTED,
-        "spec.store.mongodb",
+        rules::STORE_KIND,
+        "spec.store",
+        "{ store: { redis: { secretRef: { name: a } }, mongodb: { secretRef: { name: a } } } }",
         "{ store: { mongodb: { secretRef: { name: a } } } }",
-        "{ store: {} }",
     ),
     (
         rules::URL,
@@ -315,7 +315,7 @@ const CASES: [(&str, &str, &str, &str); 52] = [
 ];
 
 /// Stores before and after, and whether one can become the other.
-const CHANGES: [(&str, &str, bool); 16] = [
+const CHANGES: [(&str, &str, bool); 17] = [
     ("{}", "{}", true),
     ("{}", "{ store: { sqlite: {} } }", true),
     ("{}", "{ store: {} }", true),
@@ -331,6 +331,7 @@ const CHANGES: [(&str, &str, bool); 16] = [
     ("{}", "{ store: { sqlite: { storageClassName: fast } } }", false),
     ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { redis: { secretRef: { name: a } } } }", true),
     ("{ store: { redis: { secretRef: { name: a } } } }", "{ store: { sqlite: { size: 3Gi } } }", true),
+    ("{ store: { sqlite: { size: 3Gi } } }", "{ store: { mongodb: { secretRef: { name: a } } } }", true),
     (
         "{ store: { sqlite: { storageClassName: fast } } }",
         "{ store: { sqlite: { storageClassName: fast } }, replicas: 1 }",

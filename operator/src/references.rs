@@ -132,8 +132,8 @@ impl Names {
         self.add_template(spec.pod_template.as_ref());
         let variables = spec.env.iter().filter_map(|variable| variable.secret_key_ref.as_ref());
         self.secrets.extend(variables.map(|key| key.name.clone()));
-        let store = spec.store.as_ref().and_then(|store| store.redis.as_ref());
-        self.secrets.extend(store.map(|store| store.secret_ref.name.clone()));
+        let servers = spec.store.iter().filter_map(|store| store.server());
+        self.secrets.extend(servers.map(|server| server.secret_ref.name.clone()));
         let headers = spec.rag.iter().flat_map(|rag| &rag.headers_from);
         self.secrets.extend(headers.map(|header| header.secret_key_ref.name.clone()));
         let key = spec.auth.as_ref().and_then(|auth| auth.shared_key.as_ref());

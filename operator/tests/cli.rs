@@ -76,8 +76,8 @@ fn check_says_what_to_write() {
         ("card: { externalUrl: 'ftp://a' }", &format!("spec.card.externalUrl: {url}")),
         ("rag: { url: 'a:1' }", &format!("spec.rag.url: {url}")),
         (
-            "store: { mongodb: { secretRef: { name: a } } }",
-            "spec.store.mongodb: is not supported by this version: remove it",
+            "store: { redis: { secretRef: { name: a } }, mongodb: { secretRef: { name: a } } }",
+            "spec.store: conversations have one store: set at most one of sqlite, redis and mongodb",
         ),
         (
             "a2a: { allow: [10.0.0.0/99] }",

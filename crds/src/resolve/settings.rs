@@ -189,22 +189,44 @@ fn report_without_tools(cx: &mut Context<'_>, at: usize, name: &str, is_enabled:
 
 pub(super) fn store(cx: &mut Context<'_>) -> Store {
     const TYPE: &str = "LANGGRAPH_CHECKPOINT_TYPE";
-    let declared = cx.resource.spec.store.as_ref().and_then(|store| store.redis.clone());
+    let declared = cx.resource.spec.store.clone().unwrap_or_default();
     match cx.vars.text(TYPE).map(str::to_lowercase).as_deref() {
         None if cx.vars.text("LANGGRAPH_DEV").is_some() => Store::Memory {},
-        None if declared.is_some() => redis(cx, declared),
-        Some("redis") => redis(cx, declared),
+        None if declared.redis.is_some() => redis(cx, declared.redis),
+        None if declared.mongodb.is_some() => mongodb(cx, declared.mongodb),
+        Some("redis") => redis(cx, declared.redis),
+        Some("mongodb") => mongodb(cx, declared.mongodb),
         None | Some("sqlite") => Store::Sqlite {},
         Some("memory") => Store::Memory {},
         Some(kind) => {
-            let reason = if kind == "mongodb" { "is not supported by this version" } else { "is unknown" };
-            cx.fault(format!("${TYPE}"), format!("`{kind}` {reason}: set it to sqlite, redis or memory"));
+            cx.fault(
+                format!("${TYPE}"),
+                format!("`{kind}` is unknown: set it to sqlite, redis, mongodb or memory"),
+            );
             Store::Sqlite {}
         }
     }
 }
 
 fn redis(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Store {
+    let External { database, ttl_minutes, required, secrets_dir } = external(cx, declared);
+    Store::Redis { database, ttl_minutes, required, secrets_dir }
+}
+
+fn mongodb(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Store {
+    let External { database, ttl_minutes, required, secrets_dir } = external(cx, declared);
+    Store::Mongodb { database, ttl_minutes, required, secrets_dir }
+}
+
+/// The settings that the stores in servers have in common.
+struct External {
+    database: String,
+    ttl_minutes: Option<u32>,
+    required: bool,
+    secrets_dir: Option<String>,
+}
+
+fn external(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> External {
     let secrets_dir = cx.secrets_dir(STORE_SECRETS, declared.is_some());
     let ttl = cx.vars.number("LANGGRAPH_CHECKPOINT_TTL_MINUTES", 0..=5_256_000);
     let ttl = cx.read(ttl).or_else(|| declared.as_ref().map(|store| store.ttl_minutes));
@@ -213,7 +235,7 @@ fn redis(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Sto
     // Outside of a cluster, a file may name the namespace; most have none.
     let namespace = cx.target.namespace().or(metadata.namespace.as_deref());
     let own = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}.{name}"));
-    Store::Redis {
+    External {
         ttl_minutes: ttl.filter(|minutes| *minutes > 0),
         required: declared.as_ref().is_some_and(|store| store.required),
         database: declared.and_then(|store| store.database).unwrap_or(own),

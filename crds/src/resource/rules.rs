@@ -4,8 +4,6 @@
 pub const RESOURCE_NAME: &str = "metadata.name must be at most 63 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
 /// More than one replica needs a store that the replicas share.
 pub const REPLICAS: &str = "more than 1 is not supported by this version, because each replica would keep its own conversations: set replicas to 1 or 0";
-/// Fields of features that this version does not support.
-pub const UNSUPPORTED: &str = "is not supported by this version: remove it";
 /// The legacy switch is in the environment only.
 pub const DISTRIBUTED_MODE: &str = "is no longer a field: instead of true write `defaultPlacement: Remote` or `distributedAgents: [all]`, instead of false remove it";
 /// The model's name.
@@ -75,7 +73,7 @@ pub const STORAGE_CLASS: &str = "must be the name of a StorageClass: a-z, 0-9, `
 pub const A2A_ALLOW: &str =
     "must be a host, `*.domain` or address, each with `:port` if need be, a network as `10.0.0.0/8`, or `*`";
 /// Conversations are in one place.
-pub const STORE_KIND: &str = "conversations have one store: set sqlite or redis, not both";
+pub const STORE_KIND: &str = "conversations have one store: set at most one of sqlite, redis and mongodb";
 /// The name of a claim has the form of a domain.
 pub const CLAIM_NAME: &str = "must be the name of a PersistentVolumeClaim: a-z, 0-9, `-` and `.`, with a letter or digit first, last and beside each `.`";
 /// A claim of the user is mounted as it is.
@@ -114,8 +112,8 @@ pub(super) const OBJECT_NAME_CEL: &str =
 /// The CEL of [`EXISTING_CLAIM`].
 pub(super) const EXISTING_CLAIM_CEL: &str =
     "!has(self.existingClaim) || !(has(self.size) || has(self.storageClassName) || has(self.reclaimPolicy))";
-/// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's or one of the stores is Redis.
-pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
+/// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's or one of the stores is a server.
+pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
 /// The CEL of [`NETWORK_DISABLED`].
 pub(super) const NETWORK_DISABLED_CEL: &str =
     "self.mode == 'Managed' || !(has(self.ingressFrom) || has(self.metricsFrom) || has(self.egress))";
@@ -148,7 +146,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 40] = [
+pub const ALL: [&str; 39] = [
     APPROVER_KIND,
     APPROVERS_AUTH,
     SERVICE_ACCOUNT,
@@ -156,7 +154,6 @@ pub const ALL: [&str; 40] = [
     ENV_RESERVED,
     RESOURCE_NAME,
     REPLICAS,
-    UNSUPPORTED,
     DISTRIBUTED_MODE,
     MODEL_NAME,
     MODEL_SCRIPT,

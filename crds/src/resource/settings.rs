@@ -117,7 +117,7 @@ pub struct Limits {
 /// The store of conversations. The default is `SQLite`.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new("!(has(self.sqlite) && has(self.redis))").message(rules::STORE_KIND))]
+#[x_kube(validation = Rule::new("[has(self.sqlite), has(self.redis), has(self.mongodb)].filter(kind, kind).size() < 2").message(rules::STORE_KIND))]
 pub struct Store {
     /// A file on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -126,14 +126,22 @@ pub struct Store {
     /// authority as PEM, if the server has one of its own. The page on stores lists the settings that the server needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redis: Option<ExternalStore>,
-    /// MongoDB; the Secret's variable is `MONGODB_URI`. Not supported by this version.
+    /// A replica set or a sharded cluster of MongoDB. The Secret's key `MONGODB_URI` is the URI of the server; its key `MONGODB_CA` is
+    /// the certificate authority as PEM, if the server has one of its own. The page on stores lists what the server needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[x_kube(validation = Rule::new("false").message(rules::UNSUPPORTED))]
     pub mongodb: Option<ExternalStore>,
     /// Ended tasks and unused conversations are deleted after this many days. The default is 30; 0 keeps them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(max = 36500))]
     pub retention_days: Option<u32>,
+}
+
+impl Store {
+    /// The server that keeps the conversations, if there is one.
+    #[must_use]
+    pub fn server(&self) -> Option<&ExternalStore> {
+        self.redis.as_ref().or(self.mongodb.as_ref())
+    }
 }
 
 /// A file on a volume.
@@ -179,8 +187,8 @@ pub enum ReclaimPolicy {
 pub struct ExternalStore {
     /// The Secret with the connection string.
     pub secret_ref: SecretRef,
-    /// The database (MongoDB) or the prefix of all keys (Redis). The default is `NAMESPACE.NAME` of the resource. Resources with the
-    /// same prefix in one Redis would share their conversations.
+    /// The database (MongoDB, with `_` for each dot) or the prefix of all keys (Redis). The default is `NAMESPACE.NAME` of the resource.
+    /// Resources with the same one in one server would share their conversations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 63), regex(pattern = r"^[A-Za-z0-9_.:-]+$"))]
     pub database: Option<String>,

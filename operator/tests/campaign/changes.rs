@@ -99,7 +99,7 @@ fn bad() -> impl Strategy<Value = Change> {
         ("replicas", json!(-1)),
         ("limits", json!({ "recursion": 0 })),
         ("image", json!("")),
-        ("store", json!({ "mongodb": { "secretRef": { "name": "r" } } })),
+        ("store", json!({ "sqlite": {}, "mongodb": { "secretRef": { "name": "r" } } })),
         ("rag", json!({ "url": "rag:9446" })),
         ("distributedAgents", json!(["nobody"])),
         ("distributedMode", json!(true)),

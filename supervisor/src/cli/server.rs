@@ -1,7 +1,7 @@
 //! The process that serves a supervisor or a single agent, from its start to a stop signal.
 
+mod external_store;
 mod follow;
-mod redis_store;
 mod start;
 mod stop;
 
@@ -14,7 +14,6 @@ use std::time::Duration;
 use anyhow::Context;
 use caipe_a2a::model::AgentCard;
 use caipe_a2a::server::{PushOptions, Pushes};
-use caipe_crds::rendered::Store as StoreChoice;
 use caipe_net::Screen;
 use caipe_store::Store;
 use tokio::net::TcpListener;
@@ -173,9 +172,7 @@ impl Server {
         let keep = move || {
             let spec = &registry.settings().spec;
             let days = given.or(spec.retention_days).unwrap_or(KEEP_DAYS);
-            let ttl =
-                if let StoreChoice::Redis { ttl_minutes, .. } = spec.store { ttl_minutes } else { None };
-            stop::Keep::new(days, ttl)
+            stop::Keep::new(days, spec.store.ttl_minutes())
         };
         tokio::spawn(stop::forget_old(self.store.clone(), keep, self.shutdown.clone()));
         if self.runs.serves_people() {

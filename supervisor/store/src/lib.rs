@@ -1,7 +1,7 @@
 //! Persistence of conversations, tasks and event logs.
 //!
-//! Three backends: [`MemoryStore`], which loses its data with the process, [`SqliteStore`], a single file, and [`RedisStore`], a
-//! server. A [`Commit`] is encoded by its caller, so that the part that all runs share (a lock, a writer thread or a connection)
+//! The backends: [`MemoryStore`], which loses its data with the process, [`SqliteStore`], a single file, and servers:
+//! [`RedisStore`], and `MongodbStore` with the feature `mongodb`. A [`Commit`] is encoded by its caller, so that the part that all runs share (a lock, a writer thread or a connection)
 //! only copies bytes.
 
 // The samples name this crate as other test programs do.
@@ -9,6 +9,7 @@
 extern crate self as caipe_store;
 
 mod backend;
+mod commit_order;
 mod commit_rules;
 mod control;
 mod conversation;
@@ -18,7 +19,10 @@ mod follower;
 mod json;
 mod lease;
 mod live;
+mod live_exchange;
 mod memory;
+#[cfg(feature = "mongodb")]
+mod mongodb;
 mod notifier;
 mod push;
 mod redis;
@@ -27,6 +31,7 @@ mod redis;
 mod samples;
 mod sqlite;
 mod types;
+mod unique;
 
 pub use backend::Store;
 pub use commit_rules::{MAX_ID_BYTES, MAX_OUTBOX_BYTES};
@@ -38,6 +43,8 @@ pub use follower::Follower;
 pub use json::MAX_VALUE_BYTES;
 pub use live::LiveEvents;
 pub use memory::MemoryStore;
+#[cfg(feature = "mongodb")]
+pub use mongodb::{MongodbOptions, MongodbStore};
 pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use redis::{RedisOptions, RedisStore};

@@ -8,11 +8,15 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use caipe_engine::RunState;
+#[cfg(feature = "mongodb")]
+use caipe_fixtures::mongodb::MongodbServer;
 use caipe_fixtures::redis::RedisServer;
 use caipe_store::{
     Commit, Fence, MemoryStore, RedisOptions, RedisStore, SavedConversation, SqliteStore, Store, TaskFilter,
     TaskPhase,
 };
+#[cfg(feature = "mongodb")]
+use caipe_store::{MongodbOptions, MongodbStore};
 use proptest::prelude::*;
 use samples::{changed, event, logged, recorded, task};
 use tempfile::TempDir;
@@ -209,6 +213,25 @@ proptest! {
             server.kill().unwrap();
             server.restart().unwrap();
             model.compare(&RedisStore::open(&options).unwrap()).await;
+        });
+    }
+}
+
+#[cfg(feature = "mongodb")]
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
+
+    #[test]
+    fn mongodb_holds_the_same_and_keeps_it_through_a_kill(steps in steps()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let mut server = MongodbServer::start(&[]).unwrap();
+            let options =
+                MongodbOptions { uri: server.uri(), database: "a_b".into(), ..MongodbOptions::default() };
+            let model = replay(&MongodbStore::open(&options).unwrap(), &steps).await;
+            server.kill().unwrap();
+            server.restart().unwrap();
+            model.compare(&MongodbStore::open(&options).unwrap()).await;
         });
     }
 }

@@ -24,6 +24,7 @@ mod knowledge;
 mod memory;
 mod metrics;
 mod migration;
+mod mongodb;
 mod oauth2;
 mod probes;
 mod push;

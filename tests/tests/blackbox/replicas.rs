@@ -26,7 +26,7 @@ const TAKEOVER: Duration = Duration::from_secs(10);
 const ROUNDS: usize = 3;
 
 /// What four readers have read together when the owner ends: a part of the answer.
-const READ: usize = 100;
+pub(crate) const READ: usize = 100;
 
 /// Replicas of one supervisor, and their server.
 struct Replicas {
@@ -156,7 +156,7 @@ async fn cancel(replicas: &mut Replicas) -> Result<()> {
 }
 
 /// The time of each event of a stream, until its end.
-async fn times(mut connection: Connection) -> BTreeMap<u64, Instant> {
+pub(crate) async fn times(mut connection: Connection) -> BTreeMap<u64, Instant> {
     let mut times = BTreeMap::new();
     while let Some((number, _)) = connection.next().await {
         times.extend(number.map(|number| (number, Instant::now())));

@@ -192,9 +192,9 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "conversations have one store",
         ),
         (
-            "spec.store.mongodb",
-            json!({"spec": {"store": {"mongodb": {"secretRef": {"name": "a"}}}}}),
-            "is not supported by this version: remove it",
+            "spec.store",
+            json!({"spec": {"store": {"redis": {"secretRef": {"name": "a"}}, "mongodb": {"secretRef": {"name": "a"}}}}}),
+            "conversations have one store",
         ),
         (
             "spec.model.baseUrl",

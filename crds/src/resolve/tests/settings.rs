@@ -76,13 +76,13 @@ fn variables_of_features_that_are_missing_are_refused() {
     let cases = [
         (
             "LANGGRAPH_CHECKPOINT_TYPE",
-            "MongoDB",
-            "$LANGGRAPH_CHECKPOINT_TYPE: `mongodb` is not supported by this version: set it to sqlite, redis or memory",
+            "Postgres",
+            "$LANGGRAPH_CHECKPOINT_TYPE: `postgres` is unknown: set it to sqlite, redis, mongodb or memory",
         ),
         (
             "LANGGRAPH_CHECKPOINT_TYPE",
             "redsi",
-            "$LANGGRAPH_CHECKPOINT_TYPE: `redsi` is unknown: set it to sqlite, redis or memory",
+            "$LANGGRAPH_CHECKPOINT_TYPE: `redsi` is unknown: set it to sqlite, redis, mongodb or memory",
         ),
     ];
     for (name, value, fault) in cases {
@@ -283,6 +283,30 @@ fn the_hash_is_that_of_the_content_alone() {
     assert_eq!((back.content_hash(), &back), (spec.hash.clone(), &spec));
     let back: RenderedSpec = serde_saphyr::from_str(&serde_saphyr::to_string(&spec).unwrap()).unwrap();
     assert_eq!(back, spec);
+}
+
+#[test]
+fn mongodb_is_the_store_if_the_resource_or_a_variable_says_so() {
+    let by_variable = default_spec(&[("LANGGRAPH_CHECKPOINT_TYPE", "MongoDB")]).store;
+    let store = |database: &str, ttl_minutes, required, secrets_dir: Option<&str>| Store::Mongodb {
+        database: database.to_owned(),
+        ttl_minutes,
+        required,
+        secrets_dir: secrets_dir.map(str::to_owned),
+    };
+    assert_eq!(by_variable, store("platform-engineer", None, false, None));
+    let declared = resource(
+        "store: { mongodb: { secretRef: { name: a }, database: shared, ttlMinutes: 60, required: true } }",
+    );
+    let spec = resolve_for(&declared, &super::env(&[]), &Target::ClusterUnread).unwrap().spec;
+    assert_eq!(spec.store, store("shared", Some(60), true, Some("/var/run/caipe/secrets/store")));
+    // A variable decides, and the resource's settings are those of another store.
+    let redis =
+        resolve_for(&declared, &super::env(&[("LANGGRAPH_CHECKPOINT_TYPE", "redis")]), &Target::Local);
+    assert!(matches!(redis.unwrap().spec.store, Store::Redis { required: false, .. }));
+    // A remote agent keeps its own tasks.
+    let agent = spec.agents[0].name.clone();
+    assert_eq!(spec.for_agent(&agent).unwrap().0.store, Store::Sqlite {});
 }
 
 #[test]

@@ -64,10 +64,13 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     Ok(made)
 }
 
-/// Rolls the pod when another part of Redis becomes the store, which a process cannot change while it runs.
+/// Rolls the pod when another server, or another part of it, becomes the store, which a process cannot change while it runs.
 fn store_hash(cx: &BuildContext<'_>) -> Option<String> {
-    let Store::Redis { database, .. } = &cx.inputs.decision.spec.store else { return None };
-    Some(sha256_hex(database, 32))
+    match &cx.inputs.decision.spec.store {
+        Store::Redis { database, .. } => Some(sha256_hex(database, 32)),
+        Store::Mongodb { database, .. } => Some(sha256_hex(&format!("mongodb {database}"), 32)),
+        Store::Sqlite {} | Store::Memory {} => None,
+    }
 }
 
 /// A Deployment that starts new pods before it stops old ones.
@@ -134,7 +137,7 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
     mounts
 }
 
-/// With Redis the directory is empty at each start.
+/// With a server as the store the directory is empty at each start.
 fn data(cx: &BuildContext<'_>) -> Volume {
     let Some(claim_name) = volume_claim::name(cx) else { return pod::empty("data") };
     let claim = PersistentVolumeClaimVolumeSource { claim_name, read_only: None };

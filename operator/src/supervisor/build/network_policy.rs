@@ -20,6 +20,8 @@ use super::sidecars::{self, Tool};
 
 /// The usual ports of Redis, without TLS and with it. Only the Secret names the host.
 const REDIS_PORTS: (u16, u16) = (6379, 6380);
+/// The usual ports of the members of a replica set of MongoDB: those of a server, a shard and a configuration server.
+const MONGODB_PORTS: (u16, u16) = (27017, 27019);
 
 /// The supervisor's policy.
 pub(super) fn of_supervisor(cx: &BuildContext<'_>) -> Option<NetworkPolicy> {
@@ -175,8 +177,10 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     if let Some(rag) = &spec.rag {
         egress.url(&rag.url);
     }
-    if matches!(spec.store, Store::Redis { .. }) {
-        egress.ports_anywhere(REDIS_PORTS.0, REDIS_PORTS.1);
+    match spec.store {
+        Store::Redis { .. } => egress.ports_anywhere(REDIS_PORTS.0, REDIS_PORTS.1),
+        Store::Mongodb { .. } => egress.ports_anywhere(MONGODB_PORTS.0, MONGODB_PORTS.1),
+        Store::Sqlite {} | Store::Memory {} => {}
     }
     let auth = cx.inputs.resource.spec.auth.as_ref();
     if let Some(oauth2) = auth.and_then(|auth| auth.oauth2.as_ref()) {

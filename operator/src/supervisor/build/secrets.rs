@@ -82,8 +82,8 @@ pub(super) fn shared(cx: &BuildContext<'_>, mounts: &mut Mounts) {
 
 /// The Secret of the store.
 pub(super) fn of_store(store: Option<&Store>, mounts: &mut Mounts) {
-    if let Some(redis) = store.and_then(|store| store.redis.as_ref()) {
-        mount(mounts, "secrets-of-store", STORE_SECRETS, vec![whole(&redis.secret_ref.name)]);
+    if let Some(server) = store.and_then(Store::server) {
+        mount(mounts, "secrets-of-store", STORE_SECRETS, vec![whole(&server.secret_ref.name)]);
     }
 }
 

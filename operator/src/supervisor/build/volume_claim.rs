@@ -45,8 +45,8 @@ pub(super) fn name(cx: &BuildContext<'_>) -> Option<String> {
     sqlite(cx).map(|sqlite| sqlite.existing_claim.unwrap_or_else(|| names::data(cx.name)))
 }
 
-/// The settings of the file; `None` if the store is Redis.
+/// The settings of the file; `None` if the store is a server.
 fn sqlite(cx: &BuildContext<'_>) -> Option<Sqlite> {
     let store = cx.inputs.resource.spec.store.clone().unwrap_or_default();
-    store.redis.is_none().then(|| store.sqlite.unwrap_or_default())
+    store.server().is_none().then(|| store.sqlite.clone().unwrap_or_default())
 }

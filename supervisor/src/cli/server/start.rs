@@ -13,7 +13,7 @@ use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
-use super::redis_store;
+use super::external_store;
 use crate::secrets::{Environment, with_secrets};
 
 /// How long another process may use the store: the grace period of a stopping process, and the time to close.
@@ -51,7 +51,12 @@ pub(super) async fn open_store(
         }
         StoreChoice::Redis { database, required, secrets_dir, .. } => {
             let env = with_secrets(env, secrets_dir.as_deref());
-            redis_store::open(&env, database, *required, stop_signal).await
+            external_store::redis(&env, database, *required, stop_signal).await
+        }
+        StoreChoice::Mongodb { database, required, secrets_dir, .. } => {
+            let secrets_dir = secrets_dir.as_deref();
+            let env = with_secrets(env, secrets_dir);
+            external_store::mongodb(&env, (database, secrets_dir), *required, stop_signal).await
         }
     }
 }

@@ -1,6 +1,5 @@
 //! Values as arguments of scripts.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -12,6 +11,7 @@ use crate::event_chunk::EventChunk;
 use crate::json::{encode, sized};
 use crate::push::PushChange;
 use crate::types::{Commit, TaskRecord};
+use crate::unique::unique;
 
 /// The arguments of one call.
 #[derive(Clone, Default)]
@@ -60,20 +60,6 @@ pub(super) fn millis(duration: Duration) -> u64 {
 /// The owner as the scripts compare it: `-` for none.
 fn owner_of(record: &TaskRecord) -> String {
     record.owner.as_ref().map_or_else(|| "-".to_owned(), |owner| format!("={owner}"))
-}
-
-/// A text that no other call and no other process makes.
-pub(super) fn unique() -> String {
-    static CALLS: AtomicU64 = AtomicU64::new(0);
-    static PROCESS: std::sync::LazyLock<u128> = std::sync::LazyLock::new(random);
-    format!("{:032x}-{}", *PROCESS, CALLS.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The keys of the standard hash map are random for each process.
-fn random() -> u128 {
-    use std::hash::{BuildHasher as _, RandomState};
-    let half = || u128::from(RandomState::new().hash_one(Timestamp::now().as_nanosecond()));
-    half() << 64 | half()
 }
 
 /// Checks a commit and writes it as arguments.

@@ -9,7 +9,7 @@ use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
 use super::Watchers;
 use super::connection::Connection;
-use super::live::{self, Live};
+use crate::live_exchange::{LiveExchange, READS};
 
 /// The wait before a lost subscription is made again: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -20,7 +20,12 @@ const PING_INTERVAL: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(5);
 
 /// Subscribes, and again after each loss. Then every reader reads once, because messages may have been missed.
-pub(super) async fn run(connection: Connection, watchers: Arc<Watchers>, live: Arc<Live>, sender: Arc<str>) {
+pub(super) async fn run(
+    connection: Connection,
+    watchers: Arc<Watchers>,
+    live: Arc<LiveExchange>,
+    sender: Arc<str>,
+) {
     let mut wait = FIRST_WAIT;
     loop {
         match listen(&connection, &watchers, &live, &sender, &mut wait).await {
@@ -38,12 +43,12 @@ pub(super) async fn run(connection: Connection, watchers: Arc<Watchers>, live: A
 async fn listen(
     connection: &Connection,
     watchers: &Watchers,
-    live: &Live,
+    live: &LiveExchange,
     own: &str,
     wait: &mut Duration,
 ) -> Result<(), String> {
     let [events, controls, reads, texts] =
-        ["events", "controls", live::READS, &live.channel()].map(|name| connection.key(name));
+        ["events", "controls", READS, &live.channel()].map(|name| connection.key(name));
     let subscribe = async {
         let mut subscription = connection.client().get_async_pubsub().await?;
         subscription.subscribe(&[&events, &controls, &reads, &texts]).await?;

@@ -7,11 +7,10 @@ mod connection;
 mod encode;
 mod error;
 mod listener;
-mod live;
+mod publisher;
 mod read;
 mod scripts;
 mod server;
-mod turns;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,20 +23,21 @@ use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::backend::Store;
+use crate::commit_order::CommitOrder;
 use crate::commit_rules::changed_task;
 use crate::control::{Control, ControlMessage, MAX_CONTROLS};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::{EventChunk, LoggedEvent};
 use crate::live::LiveEvents;
+use crate::live_exchange::LiveExchange;
 use crate::notifier::{Changes, Notifier, Topic};
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
+use crate::unique::unique;
 use connection::{Connection, DEADLINE};
 use encode::{Arguments, place_of};
 use error::{corrupt, unavailable};
-use live::Live;
-use turns::Turns;
 
 pub(crate) const BACKEND: &str = "redis";
 
@@ -86,8 +86,8 @@ struct Checked {
 pub struct RedisStore {
     connection: Connection,
     watchers: Arc<Watchers>,
-    live: Arc<Live>,
-    turns: Arc<Turns>,
+    live: Arc<LiveExchange>,
+    order: Arc<CommitOrder>,
     checked: Arc<Mutex<Option<Checked>>>,
     /// Marks the published changes of this process, whose readers learn of them directly.
     sender: Arc<str>,
@@ -102,15 +102,16 @@ impl RedisStore {
     pub fn open(options: &RedisOptions) -> Result<Self, StoreError> {
         let connection = Connection::new(options)?;
         let watchers = Arc::<Watchers>::default();
-        let sender: Arc<str> = encode::unique().into();
-        let live = Arc::new(Live::new(connection.clone(), sender.clone()));
+        let sender: Arc<str> = unique().into();
+        let live =
+            Arc::new(LiveExchange::new(sender.clone(), |queue| publisher::send(connection.clone(), queue)));
         let listener = listener::run(connection.clone(), watchers.clone(), live.clone(), sender.clone());
         let listener = AbortOnDropHandle::new(tokio::spawn(listener));
         Ok(Self {
             connection,
             watchers,
             live,
-            turns: Arc::default(),
+            order: Arc::default(),
             checked: Arc::default(),
             sender,
             _listener: Arc::new(listener),
@@ -165,7 +166,7 @@ impl Store for RedisStore {
         let changed = changed_task(&commit).map(str::to_owned);
         let queue = changed.clone().unwrap_or_else(|| commit.context.clone());
         let arguments = encode::commit(commit, &self.sender, Timestamp::now())?;
-        let turn = self.turns.queue(&queue).await;
+        let turn = self.order.queue(&queue).await;
         let store = self.clone();
         // A task of its own, because dropping the future must not cancel the commit.
         let writing = tokio::spawn(async move {

@@ -12,13 +12,18 @@ const SHORT: Duration = Duration::from_secs(2);
 /// The clock by which leases end.
 pub(crate) enum Clock {
     Process,
-    Server(String),
+    Redis(String),
+    #[cfg(feature = "mongodb")]
+    Mongodb(String),
 }
 
 impl Clock {
     pub(crate) fn of(place: &Place) -> Self {
-        if let Place::Server(server) = place {
-            return Self::Server(server.url());
+        match place {
+            Place::Redis(server) => return Self::Redis(server.url()),
+            #[cfg(feature = "mongodb")]
+            Place::Mongodb(server) => return Self::Mongodb(server.uri()),
+            _ => {}
         }
         tokio::time::pause();
         Self::Process
@@ -34,12 +39,26 @@ impl Clock {
                 redis.call('ZINCRBY', key, -ARGV[1], id)
             end
         end";
-        let Self::Server(url) = self else { return tokio::time::advance(by).await };
+        let url = match self {
+            Self::Process => return tokio::time::advance(by).await,
+            Self::Redis(url) => url,
+            #[cfg(feature = "mongodb")]
+            Self::Mongodb(uri) => return shift_terms(uri, by).await,
+        };
         let client = redis::Client::open(url.as_str()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let millis = u64::try_from(by.as_millis()).unwrap();
         redis::cmd("EVAL").arg(SHIFT).arg(0).arg(millis).query_async::<()>(&mut connection).await.unwrap();
     }
+}
+
+#[cfg(feature = "mongodb")]
+async fn shift_terms(uri: &str, by: Duration) {
+    use mongodb::bson::{Document, doc};
+    let client = mongodb::Client::with_uri_str(uri).await.unwrap();
+    let tasks = client.database("team_caipe").collection::<Document>("tasks");
+    let shift = doc! { "$inc": { "until": -i64::try_from(by.as_millis()).unwrap() } };
+    tasks.update_many(doc! { "until": { "$gt": 0 } }, shift).await.unwrap();
 }
 
 fn created(id: &str, owner: &str) -> Commit {

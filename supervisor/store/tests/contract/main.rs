@@ -15,6 +15,8 @@ mod tasks;
 
 use std::sync::Arc;
 
+#[cfg(feature = "mongodb")]
+use caipe_fixtures::mongodb::MongodbServer;
 use caipe_fixtures::redis::RedisServer;
 use caipe_store::Store;
 use tempfile::TempDir;
@@ -23,7 +25,9 @@ use tempfile::TempDir;
 enum Place {
     Memory,
     Directory(#[expect(dead_code, reason = "removed when dropped")] TempDir),
-    Server(RedisServer),
+    Redis(RedisServer),
+    #[cfg(feature = "mongodb")]
+    Mongodb(MongodbServer),
 }
 
 /// An empty store and its place.
@@ -166,7 +170,29 @@ mod redis_store {
         let server = RedisServer::start(&[]).unwrap();
         let options =
             RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
-        Fresh(Arc::new(RedisStore::open(&options).unwrap()), Place::Server(server))
+        Fresh(Arc::new(RedisStore::open(&options).unwrap()), Place::Redis(server))
+    }
+
+    store_contract!(fresh());
+}
+
+#[cfg(feature = "mongodb")]
+mod mongodb_store {
+    use std::sync::Arc;
+
+    use caipe_fixtures::mongodb::MongodbServer;
+    use caipe_store::{MongodbOptions, MongodbStore};
+
+    use crate::{Fresh, Place};
+
+    fn fresh() -> Fresh {
+        let server = MongodbServer::start(&[]).unwrap();
+        let options = MongodbOptions {
+            uri: server.uri(),
+            database: "team_caipe".to_owned(),
+            ..MongodbOptions::default()
+        };
+        Fresh(Arc::new(MongodbStore::open(&options).unwrap()), Place::Mongodb(server))
     }
 
     store_contract!(fresh());

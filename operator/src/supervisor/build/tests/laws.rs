@@ -373,10 +373,15 @@ fn the_claim_belongs_to_the_resource_only_if_it_is_deleted_with_it() {
 }
 
 #[test]
-fn redis_needs_no_claim_and_its_secret_is_the_supervisors_alone() {
-    let objects = made(
-        "store: { redis: { secretRef: { name: shared } } }\ndistributedAgents: [jira]\nagents: [{ name: jira }]",
-    );
+fn a_server_needs_no_claim_and_its_secret_is_the_supervisors_alone() {
+    server_of("redis");
+    server_of("mongodb");
+}
+
+fn server_of(kind: &str) {
+    let objects = made(&format!(
+        "store: {{ {kind}: {{ secretRef: {{ name: shared }} }} }}\ndistributedAgents: [jira]\nagents: [{{ name: jira }}]",
+    ));
     assert_eq!(objects.data, None);
     let pod = objects.deployment.spec.template.spec.unwrap();
     assert!(pod.volumes.iter().flatten().all(|volume| volume.persistent_volume_claim.is_none()));

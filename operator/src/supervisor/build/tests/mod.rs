@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 12] = [
+pub(super) const SCENES: [(&str, &str); 13] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -136,6 +136,7 @@ agents:
   mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
     ),
     ("redis", "store: { redis: { secretRef: { name: redis }, required: true } }\nagents: []"),
+    ("mongodb", "store: { mongodb: { secretRef: { name: mongodb }, ttlMinutes: 60 } }\nagents: []"),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
 

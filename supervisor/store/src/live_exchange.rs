@@ -9,7 +9,6 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
-use super::connection::Connection;
 use crate::event_chunk::EventChunk;
 use crate::live::LiveReaders;
 
@@ -18,23 +17,23 @@ const READS_FOR: Duration = Duration::from_secs(20);
 
 /// Most messages that wait to be sent, and most that are sent at once. Text that does not fit is read from the store.
 const QUEUE: usize = 1024;
-const BATCH: usize = 64;
+pub(crate) const BATCH: usize = 64;
 
 /// Most tasks whose readers at other processes are known.
 const MOST_TASKS: usize = 1 << 16;
 
 /// The channel on which processes say which tasks they read.
-pub(super) const READS: &str = "reads";
+pub(crate) const READS: &str = "reads";
 
 /// A message: its channel and its content.
-type Message = (String, String);
+pub(crate) type Message = (String, String);
 
 /// The readers of this process, and the processes that read a task elsewhere.
 #[derive(Debug)]
-pub(super) struct Live {
+pub(crate) struct LiveExchange {
     /// This process.
     process: Arc<str>,
-    pub(super) readers: Arc<LiveReaders>,
+    pub(crate) readers: Arc<LiveReaders>,
     elsewhere: Mutex<HashMap<String, HashMap<String, Instant>>>,
     /// The size of the map, because it is asked for each piece of text.
     tasks: AtomicUsize,
@@ -42,26 +41,30 @@ pub(super) struct Live {
     _sender: AbortOnDropHandle<()>,
 }
 
-impl Live {
-    pub(super) fn new(connection: Connection, process: Arc<str>) -> Self {
+impl LiveExchange {
+    /// `send` sends the messages of a queue in order.
+    pub(crate) fn new<F>(process: Arc<str>, send: impl FnOnce(mpsc::Receiver<Message>) -> F) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
         let (messages, queue) = mpsc::channel(QUEUE);
-        let sender = AbortOnDropHandle::new(tokio::spawn(send(connection, queue)));
+        let sender = AbortOnDropHandle::new(tokio::spawn(send(queue)));
         let (readers, elsewhere, tasks) = Default::default();
         Self { process, readers, elsewhere, tasks, messages, _sender: sender }
     }
 
     /// The channel of the live events that this process reads.
-    pub(super) fn channel(&self) -> String {
+    pub(crate) fn channel(&self) -> String {
         channel_of(&self.process)
     }
 
     /// Says to the other processes that this one reads a task.
-    pub(super) fn announce(&self, task: &str) {
+    pub(crate) fn announce(&self, task: &str) {
         self.put(READS.to_owned(), format!("{} {task}", self.process));
     }
 
     /// Says it again for all tasks, and forgets the processes that have not.
-    pub(super) fn refresh(&self) {
+    pub(crate) fn refresh(&self) {
         for task in self.readers.tasks() {
             self.announce(&task);
         }
@@ -74,7 +77,7 @@ impl Live {
     }
 
     /// Notes that a process reads a task.
-    pub(super) fn note(&self, process: &str, task: &str) {
+    pub(crate) fn note(&self, process: &str, task: &str) {
         let mut elsewhere = self.lock();
         if process != &*self.process && (elsewhere.len() < MOST_TASKS || elsewhere.contains_key(task)) {
             elsewhere.entry(task.to_owned()).or_default().insert(process.to_owned(), Instant::now());
@@ -82,12 +85,12 @@ impl Live {
         }
     }
 
-    pub(super) fn is_read(&self, task: &str) -> bool {
+    pub(crate) fn is_read(&self, task: &str) -> bool {
         self.tasks.load(Ordering::Relaxed) > 0 && self.lock().contains_key(task)
     }
 
     /// Sends events to the processes that read their task.
-    pub(super) fn publish(&self, task: &str, events: &EventChunk) {
+    pub(crate) fn publish(&self, task: &str, events: &EventChunk) {
         let EventChunk { first, last, json } = events;
         let Ok(message) = serde_json::to_string(&(first, last, task, json)) else { return };
         let processes: Vec<String> =
@@ -98,14 +101,14 @@ impl Live {
     }
 
     /// Passes a message of an owner on to the readers of this process.
-    pub(super) fn receive(&self, message: &str) {
+    pub(crate) fn receive(&self, message: &str) {
         if let Ok((first, last, task, json)) = serde_json::from_str::<(u64, u64, String, String)>(message) {
             self.readers.deliver(&task, EventChunk { first, last, json });
         }
     }
 
-    fn put(&self, channel: String, message: String) {
-        // A full queue means that the server is slow. The text is stored a little later.
+    /// Sends a message. It is lost if the queue is full, because then the server is slow; readers have the store.
+    pub(crate) fn put(&self, channel: String, message: String) {
         drop(self.messages.try_send((channel, message)));
     }
 
@@ -116,18 +119,4 @@ impl Live {
 
 fn channel_of(process: &str) -> String {
     format!("live:{process}")
-}
-
-/// Sends the messages in order. One that cannot be sent is lost.
-async fn send(connection: Connection, mut queue: mpsc::Receiver<Message>) {
-    let mut batch = Vec::new();
-    while queue.recv_many(&mut batch, BATCH).await > 0 {
-        let mut pipeline = redis::pipe();
-        for (channel, message) in batch.drain(..) {
-            pipeline.cmd("PUBLISH").arg(connection.key(&channel)).arg(message).ignore();
-        }
-        if let Err(error) = connection.pipeline("publish text", &pipeline).await {
-            tracing::debug!(%error, "failed to publish text to other processes; they read it from the store");
-        }
-    }
 }
