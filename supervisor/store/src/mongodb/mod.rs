@@ -147,6 +147,10 @@ impl Store for MongodbStore {
         BACKEND
     }
 
+    fn is_shared(&self) -> bool {
+        true
+    }
+
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
         let changed = changed_task(&commit).map(str::to_owned);
         let queue = changed.clone().unwrap_or_else(|| commit.context.clone());
