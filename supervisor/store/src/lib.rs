@@ -21,11 +21,13 @@ mod live;
 mod memory;
 mod notifier;
 mod push;
+mod random;
 mod redis;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 mod sqlite;
+mod transfer;
 mod types;
 
 pub use backend::Store;
@@ -42,6 +44,11 @@ pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use redis::{RedisOptions, RedisStore};
 pub use sqlite::SqliteStore;
+pub use transfer::{
+    ConversationRecord, EventsRecord, ExportFile, Exported, IdPage, ImportBatch, ImportProgress, Imported,
+    OwnerRecord, Record, RecordKind, RecordSource, StoreReader, TaskContent, Transfer, TransferError,
+    Verified, export, import, refuse_unfinished, verify,
+};
 pub use types::{
     Commit, Fence, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace,
     TaskRecord, TaskReply,

@@ -31,11 +31,15 @@ impl Arguments {
         self.0
     }
 
-    fn push(&mut self, value: impl Into<String>) {
+    pub(super) fn all(&mut self, values: impl IntoIterator<Item = String>) {
+        self.0.extend(values);
+    }
+
+    pub(super) fn push(&mut self, value: impl Into<String>) {
         self.0.push(value.into());
     }
 
-    fn number(&mut self, number: u64) {
+    pub(super) fn number(&mut self, number: u64) {
         self.0.push(number.to_string());
     }
 
@@ -58,22 +62,15 @@ pub(super) fn millis(duration: Duration) -> u64 {
 }
 
 /// The owner as the scripts compare it: `-` for none.
-fn owner_of(record: &TaskRecord) -> String {
-    record.owner.as_ref().map_or_else(|| "-".to_owned(), |owner| format!("={owner}"))
+pub(super) fn owner_of(owner: Option<&str>) -> String {
+    owner.map_or_else(|| "-".to_owned(), |owner| format!("={owner}"))
 }
 
 /// A text that no other call and no other process makes.
 pub(super) fn unique() -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
-    static PROCESS: std::sync::LazyLock<u128> = std::sync::LazyLock::new(random);
-    format!("{:032x}-{}", *PROCESS, CALLS.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The keys of the standard hash map are random for each process.
-fn random() -> u128 {
-    use std::hash::{BuildHasher as _, RandomState};
-    let half = || u128::from(RandomState::new().hash_one(Timestamp::now().as_nanosecond()));
-    half() << 64 | half()
+    static PROCESS: std::sync::LazyLock<String> = std::sync::LazyLock::new(crate::random::text);
+    format!("{}-{}", *PROCESS, CALLS.fetch_add(1, Ordering::Relaxed))
 }
 
 /// Checks a commit and writes it as arguments.
@@ -120,7 +117,7 @@ pub(super) fn commit(commit: Commit, sender: &str, at: Timestamp) -> Result<Argu
 
 fn add_record(to: &mut Arguments, record: TaskRecord) -> Result<(), StoreError> {
     let json = sized(|| format!("the record of task {:?}", record.id), encode(&record)?)?;
-    let (owner, place) = (owner_of(&record), place_of(record.updated));
+    let (owner, place) = (owner_of(record.owner.as_deref()), place_of(record.updated));
     to.push(record.id);
     to.push(record.context);
     to.push(record.phase.as_str());

@@ -11,6 +11,7 @@ mod live;
 mod read;
 mod scripts;
 mod server;
+mod transfer;
 mod turns;
 
 use std::sync::Arc;
@@ -91,7 +92,7 @@ pub struct RedisStore {
     checked: Arc<Mutex<Option<Checked>>>,
     /// Marks the published changes of this process, whose readers learn of them directly.
     sender: Arc<str>,
-    _listener: Arc<AbortOnDropHandle<()>>,
+    listener: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
 impl RedisStore {
@@ -100,21 +101,24 @@ impl RedisStore {
     /// # Errors
     /// When the URL or the certificate authority cannot be used.
     pub fn open(options: &RedisOptions) -> Result<Self, StoreError> {
+        let mut store = Self::open_alone(options)?;
+        let (connection, watchers) = (store.connection.clone(), store.watchers.clone());
+        let listener = listener::run(connection, watchers, store.live.clone(), store.sender.clone());
+        store.listener = Some(Arc::new(AbortOnDropHandle::new(tokio::spawn(listener))));
+        Ok(store)
+    }
+
+    /// A store that does not listen to changes of other processes, so that it does not count as a running supervisor. For
+    /// [`Transfer`](crate::Transfer).
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_alone(options: &RedisOptions) -> Result<Self, StoreError> {
         let connection = Connection::new(options)?;
-        let watchers = Arc::<Watchers>::default();
         let sender: Arc<str> = encode::unique().into();
         let live = Arc::new(Live::new(connection.clone(), sender.clone()));
-        let listener = listener::run(connection.clone(), watchers.clone(), live.clone(), sender.clone());
-        let listener = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self {
-            connection,
-            watchers,
-            live,
-            turns: Arc::default(),
-            checked: Arc::default(),
-            sender,
-            _listener: Arc::new(listener),
-        })
+        let (watchers, turns, checked) = Default::default();
+        Ok(Self { connection, watchers, live, turns, checked, sender, listener: None })
     }
 
     async fn write(

@@ -11,6 +11,7 @@ mod push;
 mod read;
 mod rows;
 mod schema;
+mod transfer;
 mod writer;
 
 use std::path::{Path, PathBuf};

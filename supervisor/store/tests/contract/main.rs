@@ -4,6 +4,7 @@
 
 mod controls;
 mod conversations;
+mod copies;
 mod following;
 mod leases;
 mod logs;
@@ -16,7 +17,7 @@ mod tasks;
 use std::sync::Arc;
 
 use caipe_fixtures::redis::RedisServer;
-use caipe_store::Store;
+use caipe_store::{Store, Transfer};
 use tempfile::TempDir;
 
 /// Where the data of a store is, which is removed with it.
@@ -27,7 +28,7 @@ enum Place {
 }
 
 /// An empty store and its place.
-struct Fresh(Arc<dyn Store>, Place);
+struct Fresh(Arc<dyn Transfer>, Place);
 
 /// One test for each rule. The argument makes a [`Fresh`].
 macro_rules! store_contract {
@@ -96,13 +97,24 @@ macro_rules! store_contract {
             the_backend_is_healthy,
         }
     };
+    // The rule gets a store that no supervisor serves.
+    ($fresh:expr, alone $module:ident: $($rule:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                let fresh = $fresh;
+                crate::$module::$rule(&fresh.0).await;
+            }
+        )*
+    };
     // The rule gets the shared store.
     ($fresh:expr, shared $module:ident: $($rule:ident,)*) => {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
                 let fresh = $fresh;
-                crate::$module::$rule(&fresh.0).await;
+                let store: Arc<dyn crate::Store> = fresh.0.clone();
+                crate::$module::$rule(&store).await;
             }
         )*
     };
@@ -128,6 +140,18 @@ macro_rules! store_contract {
     };
 }
 
+/// One test for each rule of copies.
+macro_rules! copies_contract {
+    ($fresh:expr) => {
+        store_contract! { $fresh, alone copies:
+            a_copy_has_everything,
+            a_store_with_content_is_refused_or_kept,
+            an_interrupted_import_continues,
+            each_difference_is_reported,
+        }
+    };
+}
+
 mod memory {
     use std::sync::Arc;
 
@@ -136,6 +160,7 @@ mod memory {
     use crate::{Fresh, Place};
 
     store_contract!(Fresh(Arc::new(MemoryStore::new()), Place::Memory));
+    copies_contract!(Fresh(Arc::new(MemoryStore::new()), Place::Memory));
 }
 
 mod sqlite {
@@ -152,6 +177,7 @@ mod sqlite {
     }
 
     store_contract!(fresh());
+    copies_contract!(fresh());
 }
 
 mod redis_store {
@@ -162,12 +188,22 @@ mod redis_store {
 
     use crate::{Fresh, Place};
 
+    fn options(server: &RedisServer) -> RedisOptions {
+        RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() }
+    }
+
     fn fresh() -> Fresh {
         let server = RedisServer::start(&[]).unwrap();
-        let options =
-            RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
-        Fresh(Arc::new(RedisStore::open(&options).unwrap()), Place::Server(server))
+        let store = RedisStore::open(&options(&server)).unwrap();
+        Fresh(Arc::new(store), Place::Server(server))
+    }
+
+    fn alone() -> Fresh {
+        let server = RedisServer::start(&[]).unwrap();
+        let store = RedisStore::open_alone(&options(&server)).unwrap();
+        Fresh(Arc::new(store), Place::Server(server))
     }
 
     store_contract!(fresh());
+    copies_contract!(alone());
 }

@@ -1,0 +1,259 @@
+//! Copies of a file.
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use rusqlite::{Connection, OptionalExtension, Row, params};
+use serde_json::value::RawValue;
+
+use super::error::Failure;
+use super::rows::{column, put_events, put_owner, put_task, run};
+use super::writer::Work;
+use super::{BACKEND, SqliteStore, outbox, push, read};
+use crate::commit_rules::Owner;
+use crate::error::StoreError;
+use crate::event_chunk::{self, EventChunk};
+use crate::json::decode;
+use crate::transfer::{
+    ConversationRecord, IdPage, ImportBatch, ImportProgress, Record, RecordKind, StoredControl, TaskContent,
+    Transfer, out_of_step,
+};
+use crate::types::{OutboxEntry, TaskRecord};
+
+#[async_trait]
+impl Transfer for SqliteStore {
+    async fn list_ids(
+        &self,
+        kind: RecordKind,
+        after: Option<&str>,
+        limit: usize,
+    ) -> Result<IdPage, StoreError> {
+        let after = after.unwrap_or_default().to_owned();
+        self.readers.read(move |connection| list(connection, kind, &after, limit)).await
+    }
+
+    async fn export_conversation(&self, context: &str) -> Result<Option<ConversationRecord>, StoreError> {
+        let context = context.to_owned();
+        self.readers.read(move |connection| conversation(connection, &context)).await
+    }
+
+    async fn export_task(&self, task: &str) -> Result<Option<TaskContent>, StoreError> {
+        let task = task.to_owned();
+        self.readers.read(move |connection| content(connection, &task)).await
+    }
+
+    async fn export_events(
+        &self,
+        task: &str,
+        after: u64,
+        limit: usize,
+    ) -> Result<Vec<EventChunk>, StoreError> {
+        let task = task.to_owned();
+        self.readers.read(move |connection| chunks(connection, &task, after, limit)).await
+    }
+
+    async fn unfinished_import(&self) -> Result<Option<ImportProgress>, StoreError> {
+        let found = self.readers.read(|connection| Ok(progress(connection)?)).await?;
+        Ok(found.map(|(progress, _)| progress))
+    }
+
+    async fn begin_import(&self, export: &str) -> Result<(), StoreError> {
+        self.write(Work::BeginImport(export.to_owned())).await.map(drop)
+    }
+
+    async fn import(&self, batch: ImportBatch) -> Result<u64, StoreError> {
+        Ok(self.write(Work::Import(Box::new(batch))).await?.left)
+    }
+
+    async fn finish_import(&self) -> Result<(), StoreError> {
+        self.write(Work::FinishImport).await.map(drop)
+    }
+}
+
+fn list(connection: &Connection, kind: RecordKind, after: &str, limit: usize) -> Result<IdPage, Failure> {
+    let sql = match kind {
+        RecordKind::Conversation => {
+            "SELECT context FROM conversations WHERE context > ?1 ORDER BY context LIMIT ?2"
+        }
+        RecordKind::Task => "SELECT id FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?2",
+    };
+    let mut statement = connection.prepare_cached(sql)?;
+    let rows = statement.query_map(params![after, column(limit as u64)], |row| row.get(0))?;
+    let ids = rows.collect::<Result<Vec<String>, _>>()?;
+    let next = ids.last().filter(|_| ids.len() == limit).cloned();
+    Ok(IdPage { ids, next })
+}
+
+fn conversation(connection: &mut Connection, context: &str) -> Result<Option<ConversationRecord>, Failure> {
+    let Some(stored) = read::conversation(connection, context)? else { return Ok(None) };
+    let touched = connection
+        .prepare_cached("SELECT touched FROM conversations WHERE context = ?1")?
+        .query_row([context], |row| row.get(0))?;
+    let owner = super::rows::owner(connection, context)?.map(Into::into);
+    let context = context.to_owned();
+    Ok(Some(ConversationRecord { context, owner, touched, run: stored.run, lists: stored.lists }))
+}
+
+fn content(connection: &Connection, task: &str) -> Result<Option<TaskContent>, Failure> {
+    const SQL: &str = "SELECT context, token, commits, reserved, handled, record FROM tasks WHERE id = ?1";
+    const CONTROLS: &str = "SELECT number, id, body FROM controls WHERE task = ?1 ORDER BY number";
+    let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
+    let content = |row: &Row<'_>| {
+        let context: String = row.get(0)?;
+        let content = TaskContent {
+            id: task.to_owned(),
+            token: number(row, 1)?,
+            number: number(row, 2)?,
+            reserved: number(row, 3)?,
+            handled: number(row, 4)?,
+            record: row.get(5)?,
+            ..TaskContent::default()
+        };
+        Ok((context, content))
+    };
+    let found = connection.prepare_cached(SQL)?.query_row([task], content).optional()?;
+    let Some((context, mut content)) = found else { return Ok(None) };
+    content.owner = super::rows::owner(connection, &context)?.map(Into::into);
+    let mut statement = connection.prepare_cached(CONTROLS)?;
+    let controls = statement.query_map([task], |row| {
+        Ok(StoredControl { number: number(row, 0)?, id: row.get(1)?, body: row.get(2)? })
+    })?;
+    content.controls = controls.collect::<Result<_, _>>()?;
+    content.pushes = push::of(connection, task)?.into_iter().map(Into::into).collect();
+    content.outbox = outbox::of(connection, task)?.into_iter().map(Into::into).collect();
+    Ok(Some(content))
+}
+
+/// Reads whole rows, each of which may have several chunks.
+fn chunks(connection: &Connection, task: &str, after: u64, limit: usize) -> Result<Vec<EventChunk>, Failure> {
+    const SQL: &str = "SELECT first_seq, last_seq, chunks FROM events
+        WHERE task = ?1 AND last_seq > ?2 ORDER BY last_seq LIMIT ?3";
+    let mut statement = connection.prepare_cached(SQL)?;
+    let mut rows = statement.query(params![task, column(after), column(limit as u64)])?;
+    let mut found = Vec::new();
+    while let Some(row) = rows.next()? {
+        let [mut first, last] = [row.get::<_, i64>(0)?, row.get(1)?].map(i64::unsigned_abs);
+        let what = || format!("the events of task {task:?} from {first} on");
+        let stored: String = row.get(2)?;
+        let chunks: Vec<&RawValue> = decode(what, &stored)?;
+        if let [chunk] = chunks.as_slice() {
+            found.push(EventChunk { first, last, json: chunk.get().to_owned() });
+            continue;
+        }
+        for chunk in chunks {
+            let next = event_chunk::read(task, (first, chunk.get()), &mut Vec::new(), (u64::MAX, 0))?;
+            if next > after.saturating_add(1) {
+                found.push(EventChunk { first, last: next - 1, json: chunk.get().to_owned() });
+            }
+            first = next;
+        }
+    }
+    Ok(found)
+}
+
+/// The import that has not ended, and whether the events that follow are left out. The table exists during an import.
+fn progress(connection: &Connection) -> rusqlite::Result<Option<(ImportProgress, bool)>> {
+    const EXISTS: &str = "SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = 'import'";
+    if !connection.prepare(EXISTS)?.exists([])? {
+        return Ok(None);
+    }
+    let found = |row: &Row<'_>| {
+        let records = row.get::<_, i64>(1)?.unsigned_abs();
+        Ok((ImportProgress { export: row.get(0)?, records }, row.get(2)?))
+    };
+    connection.query_row("SELECT export, records, skips FROM import", [], found).optional()
+}
+
+/// Runs inside a savepoint of the writer's transaction, as the functions below do.
+pub(super) fn begin(connection: &Connection, export: &str) -> Result<(), Failure> {
+    const TABLE: &str = "CREATE TABLE IF NOT EXISTS import
+        (export TEXT NOT NULL, records INTEGER NOT NULL, skips INTEGER NOT NULL) STRICT; DELETE FROM import";
+    connection.execute_batch(TABLE)?;
+    Ok(run(connection, "INSERT INTO import VALUES (?1, 0, 0)", [export])?)
+}
+
+pub(super) fn finish(connection: &Connection) -> Result<(), Failure> {
+    Ok(connection.execute_batch("DROP TABLE IF EXISTS import")?)
+}
+
+/// Returns how many conversations and tasks were there.
+pub(super) fn import(connection: &Connection, batch: &ImportBatch) -> Result<u64, Failure> {
+    let expected = ImportProgress { export: batch.export.clone(), records: batch.begin };
+    let Some((_, mut skips)) = progress(connection)?.filter(|(found, _)| *found == expected) else {
+        return Err(out_of_step(BACKEND).into());
+    };
+    let mut left = 0;
+    for record in &batch.records {
+        match record {
+            Record::Conversation(conversation) => {
+                left += u64::from(!add_conversation(connection, conversation)?)
+            }
+            Record::Task(content) => {
+                skips = !add_task(connection, content)?;
+                left += u64::from(skips);
+            }
+            Record::Events(events) if !skips => {
+                for (first, last, json) in &events.chunks {
+                    let chunk = EventChunk { first: *first, last: *last, json: json.clone() };
+                    put_events(connection, &events.task, &chunk)?;
+                }
+            }
+            Record::Events(_) => {}
+        }
+    }
+    let records = column(batch.begin + batch.records.len() as u64);
+    run(connection, "UPDATE import SET records = ?1, skips = ?2", params![records, skips])?;
+    Ok(left)
+}
+
+/// `false` if it is there.
+fn add_conversation(connection: &Connection, record: &ConversationRecord) -> Result<bool, Failure> {
+    const SQL: &str = "INSERT INTO conversations (context, touched, state) VALUES (?1, ?2, ?3)";
+    const ITEM: &str = "INSERT INTO items (context, list, place, item) VALUES (?1, ?2, ?3, ?4)";
+    let context = &record.context;
+    if connection.prepare_cached("SELECT 1 FROM conversations WHERE context = ?1")?.exists([context])? {
+        return Ok(false);
+    }
+    run(connection, SQL, params![context, record.touched, record.run])?;
+    for (list, items) in &record.lists {
+        for (place, item) in (0_i64..).zip(items) {
+            run(connection, ITEM, params![context, list, place, item])?;
+        }
+    }
+    if let Some(owner) = &record.owner {
+        put_owner(connection, context, &Owner(owner.principal.clone()))?;
+    }
+    Ok(true)
+}
+
+/// `false` if it is there.
+fn add_task(connection: &Connection, content: &TaskContent) -> Result<bool, Failure> {
+    const COUNTERS: &str =
+        "UPDATE tasks SET token = ?2, commits = ?3, reserved = ?4, handled = ?5 WHERE id = ?1";
+    const CONTROL: &str = "INSERT INTO controls (task, number, id, body) VALUES (?1, ?2, ?3, ?4)";
+    const PUSH: &str = "INSERT INTO push_configs (task, id, delivered, body) VALUES (?1, ?2, ?3, ?4)";
+    let id = &content.id;
+    if connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([id])? {
+        return Ok(false);
+    }
+    let record: TaskRecord = decode(|| format!("the record of task {id:?}"), &content.record)?;
+    put_task(connection, &record, &content.record)?;
+    if let Some(owner) = &content.owner {
+        put_owner(connection, &record.context, &Owner(owner.principal.clone()))?;
+    }
+    let [token, number, reserved, handled] =
+        [content.token, content.number, content.reserved, content.handled].map(column);
+    run(connection, COUNTERS, params![id, token, number, reserved, handled])?;
+    for control in &content.controls {
+        run(connection, CONTROL, params![id, column(control.number), control.id, control.body])?;
+    }
+    for push in &content.pushes {
+        run(connection, PUSH, params![id, push.id, column(push.delivered), push.body])?;
+    }
+    for entry in &content.outbox {
+        let deadline = Timestamp::from_microsecond(entry.deadline).unwrap_or_default();
+        let entry =
+            OutboxEntry { task: id.clone(), id: entry.id.clone(), body: entry.body.clone(), deadline };
+        outbox::put(connection, &entry)?;
+    }
+    Ok(true)
+}
