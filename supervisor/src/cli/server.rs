@@ -32,6 +32,7 @@ use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
 use follow::Follow;
+pub(super) use redis_store::options as redis_options;
 pub(super) use start::{listen, own_url, write_address};
 pub(super) use stop::stopping;
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use caipe_store::{MemoryStore, RedisOptions, RedisStore, Store, StoreError};
+use caipe_store::{MemoryStore, RedisOptions, RedisStore, Store, StoreError, refuse_unfinished};
 use tokio::time::{Instant, sleep};
 
 use crate::secrets::Environment;
@@ -27,7 +27,10 @@ pub(super) async fn open(
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Arc<dyn Store>> {
     let store = RedisStore::open(&options(env, database)?)?;
-    let Err(error) = reached(&store, stop_signal).await? else { return Ok(Arc::new(store)) };
+    let Err(error) = reached(&store, stop_signal).await? else {
+        refuse_unfinished(&store).await?;
+        return Ok(Arc::new(store));
+    };
     if required {
         return Err(error).context("the store is required, and the server does not start without it");
     }
@@ -37,7 +40,8 @@ pub(super) async fn open(
     Ok(Arc::new(MemoryStore::instead_of(reason)))
 }
 
-fn options(env: &Environment, database: &str) -> anyhow::Result<RedisOptions> {
+/// The server that the variables name.
+pub(in crate::cli) fn options(env: &Environment, database: &str) -> anyhow::Result<RedisOptions> {
     let set = |name: &str| env.get(name).filter(|value| !value.trim().is_empty()).cloned();
     let url = URLS.iter().find_map(|name| set(name));
     let url = url.context(

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use anyhow::Context;
 use caipe_crds::rendered::Store as StoreChoice;
-use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
+use caipe_store::{MemoryStore, SqliteStore, Store, StoreError, refuse_unfinished};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
@@ -43,6 +43,7 @@ pub(super) async fn open_store(
                 Err(StoreError::InUse { .. }) => take_over(file, stop_signal).await?,
                 opened => opened?,
             };
+            refuse_unfinished(&store).await?;
             Ok(Arc::new(store))
         }
         StoreChoice::Memory {} => {

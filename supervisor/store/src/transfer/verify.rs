@@ -30,11 +30,11 @@ pub async fn verify(
     report: &mut (dyn FnMut(&str) + Send),
 ) -> Result<Verified, TransferError> {
     super::import::refuse_in_use(store).await?;
-    if let Some(progress) = store.unfinished_import().await? {
-        report(&format!("the store has an unfinished import of export {}", progress.export));
-    }
     let mut comparison =
         Comparison { store, report, seen: Seen::default(), found: Verified::default(), open: None };
+    if let Some(progress) = store.unfinished_import().await? {
+        comparison.differs(&format!("the store has an unfinished import of export {}", progress.export));
+    }
     while let Some(record) = records.next().await? {
         comparison.compare(record).await?;
     }
