@@ -1,11 +1,10 @@
 //! Opens the store in Redis.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use caipe_store::{MemoryStore, RedisOptions, RedisStore, Store, StoreError, refuse_unfinished};
+use caipe_store::{MemoryStore, RedisOptions, RedisStore, Store as _, StoreError};
 use tokio::time::{Instant, sleep};
 
 use crate::secrets::Environment;
@@ -25,19 +24,16 @@ pub(super) async fn open(
     database: &str,
     required: bool,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
-) -> anyhow::Result<Arc<dyn Store>> {
+) -> anyhow::Result<Result<RedisStore, MemoryStore>> {
     let store = RedisStore::open(&options(env, database)?)?;
-    let Err(error) = reached(&store, stop_signal).await? else {
-        refuse_unfinished(&store).await?;
-        return Ok(Arc::new(store));
-    };
+    let Err(error) = reached(&store, stop_signal).await? else { return Ok(Ok(store)) };
     if required {
         return Err(error).context("the store is required, and the server does not start without it");
     }
     let reason =
         format!("conversations are in memory since the start, because Redis could not be used: {error}");
     tracing::warn!("{reason}; restart to use Redis");
-    Ok(Arc::new(MemoryStore::instead_of(reason)))
+    Ok(Err(MemoryStore::instead_of(reason)))
 }
 
 /// The server that the variables name.

@@ -5,6 +5,7 @@
 
 mod controls;
 mod error;
+mod import;
 mod open;
 mod outbox;
 mod push;

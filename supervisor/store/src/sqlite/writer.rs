@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
 use super::rows::PreparedCommit;
-use super::{controls, outbox, push, rows, transfer};
+use super::{controls, import, outbox, push, rows};
 use crate::control::ControlMessage;
 use crate::error::StoreError;
 use crate::notifier::Notifier;
@@ -186,9 +186,9 @@ impl Work {
             Self::Settle { task, id } => outbox::settle(&savepoint, task, id)?,
             Self::Push(change) => push::change(&savepoint, change)?,
             Self::Prune(retention) => done.pruned = rows::prune(&savepoint, *retention)?,
-            Self::BeginImport(export) => transfer::begin(&savepoint, export)?,
-            Self::Import(batch) => done.left = transfer::import(&savepoint, batch)?,
-            Self::FinishImport => transfer::finish(&savepoint)?,
+            Self::BeginImport(export) => import::begin(&savepoint, export)?,
+            Self::Import(batch) => done.left = import::import(&savepoint, batch)?,
+            Self::FinishImport => import::finish(&savepoint)?,
             Self::Probe(at) => rows::probe(&savepoint, *at)?,
             Self::Close => {}
         }

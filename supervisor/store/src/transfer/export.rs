@@ -4,13 +4,14 @@ use std::io::Write;
 use std::sync::Arc;
 
 use super::Transfer;
-use super::file::{Header, TransferError, Writer};
+use super::error::TransferError;
+use super::file::{Header, Writer};
 use super::reader::{RecordSource as _, StoreReader};
 
 /// What an export has.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// The random id of the export.
+    /// The digest of the records.
     pub id: String,
     pub conversations: u64,
     pub tasks: u64,
@@ -23,14 +24,13 @@ pub struct Exported {
 pub async fn export(store: Arc<dyn Transfer>, to: impl Write) -> Result<Exported, TransferError> {
     super::import::refuse_in_use(&*store).await?;
     super::refuse_unfinished(&*store).await?;
-    let header = Header::new(store.backend());
-    let mut writer = Writer::new(to, &header)?;
+    let mut writer = Writer::new(to, &Header::new(store.backend()))?;
     let mut reader = StoreReader::new(store.clone());
     while let Some(record) = reader.next().await? {
         writer.record(&record)?;
     }
     // What a supervisor changed in the meantime may be missing.
     super::import::refuse_in_use(&*store).await?;
-    let counts = writer.finish()?;
-    Ok(Exported { id: header.id, conversations: counts.conversations, tasks: counts.tasks })
+    let (counts, id) = writer.finish()?;
+    Ok(Exported { id, conversations: counts.conversations, tasks: counts.tasks })
 }

@@ -1,6 +1,6 @@
 //! The file of an export: a header, one record per line, and an end with counts and a digest.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 
 use async_trait::async_trait;
@@ -8,9 +8,9 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use super::error::TransferError;
 use super::reader::RecordSource;
 use super::record::Record;
-use crate::error::StoreError;
 
 /// The name of the format, and its version. A reader refuses newer versions.
 const FORMAT: &str = "caipe-store-export";
@@ -19,45 +19,19 @@ const VERSION: u32 = 1;
 /// Most bytes of a line: a conversation with many messages.
 const MAX_LINE: u64 = 1 << 32;
 
-/// Why an export cannot be written or read.
-#[derive(Debug, thiserror::Error)]
-pub enum TransferError {
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    #[error("failed to write the export: {0}")]
-    Write(io::Error),
-    #[error("failed to read {file}: {reason}")]
-    Read { file: String, reason: String },
-    #[error(
-        "the {backend} store is in use by a running supervisor: stop it first, with `replicas: 0` in a cluster"
-    )]
-    InUse { backend: &'static str },
-    #[error(
-        "the {backend} store is not empty: choose an empty one, or give --merge to add what it does not have"
-    )]
-    NotEmpty { backend: &'static str },
-    #[error(
-        "the {backend} store has an unfinished import of another export, {export}: finish that one first, or choose an empty store"
-    )]
-    OtherImport { backend: &'static str, export: String },
-}
-
 /// The first line.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Header {
     format: String,
     version: u32,
-    /// A random id.
-    pub(super) id: String,
     exported_at: Timestamp,
     backend: String,
 }
 
 impl Header {
     pub(super) fn new(backend: &str) -> Self {
-        let id = crate::random::text();
         let (format, backend) = (FORMAT.to_owned(), backend.to_owned());
-        Self { format, version: VERSION, id, exported_at: Timestamp::now(), backend }
+        Self { format, version: VERSION, exported_at: Timestamp::now(), backend }
     }
 }
 
@@ -83,7 +57,7 @@ impl Counts {
 #[derive(Debug, Serialize, Deserialize)]
 struct End {
     end: Counts,
-    /// SHA-256 of all bytes before this line, in hexadecimal.
+    /// SHA-256 of the lines of the records, in hexadecimal.
     sha256: String,
 }
 
@@ -98,6 +72,7 @@ impl<W: Write> Writer<W> {
     pub(super) fn new(to: W, header: &Header) -> Result<Self, TransferError> {
         let mut writer = Self { to, digest: Sha256::new(), counts: Counts::default() };
         writer.line(header)?;
+        writer.digest.reset();
         Ok(writer)
     }
 
@@ -106,11 +81,12 @@ impl<W: Write> Writer<W> {
         self.line(record)
     }
 
-    pub(super) fn finish(mut self) -> Result<Counts, TransferError> {
+    /// Returns the counts and the id.
+    pub(super) fn finish(mut self) -> Result<(Counts, String), TransferError> {
         let end = End { end: self.counts, sha256: hex(&self.digest.finalize_reset()) };
         self.line(&end)?;
         self.to.flush().map_err(TransferError::Write)?;
-        Ok(self.counts)
+        Ok((self.counts, end.sha256))
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<(), TransferError> {
@@ -132,7 +108,7 @@ fn hex(digest: &[u8]) -> String {
 /// A complete export, which is read from its first record on.
 pub struct ExportFile {
     lines: Lines,
-    header: Header,
+    id: String,
 }
 
 impl ExportFile {
@@ -141,15 +117,15 @@ impl ExportFile {
     /// # Errors
     /// When the file cannot be read, is no export, has a newer version, is not complete, or was changed.
     pub fn open(path: &Path) -> Result<Self, TransferError> {
-        check(path)?;
+        let id = check(path)?;
         let mut lines = Lines::open(path)?;
-        let header = lines.header()?;
-        Ok(Self { lines, header })
+        lines.header()?;
+        Ok(Self { lines, id })
     }
 
-    /// The random id of the export.
+    /// The digest of the records. Exports of the same content have the same id.
     pub fn id(&self) -> &str {
-        &self.header.id
+        &self.id
     }
 }
 
@@ -164,8 +140,8 @@ impl RecordSource for ExportFile {
     }
 }
 
-/// Reads the whole file.
-fn check(path: &Path) -> Result<(), TransferError> {
+/// Reads the whole file, and returns the digest of its records.
+fn check(path: &Path) -> Result<String, TransferError> {
     let mut lines = Lines::open(path)?;
     lines.header()?;
     loop {
@@ -177,7 +153,7 @@ fn check(path: &Path) -> Result<(), TransferError> {
             let End { sha256, .. } = lines.parse(&line)?;
             let is_last = lines.next()?.is_none();
             return if is_last && sha256 == hex(&digest.finalize()) {
-                Ok(())
+                Ok(sha256)
             } else {
                 Err(lines.error("its digest is wrong, so the file was changed; export again"))
             };
@@ -236,6 +212,7 @@ impl Lines {
         serde_json::from_str(line).map_err(|error| self.error(format!("line {}: {error}", self.number)))
     }
 
+    /// The header. The digest begins after it.
     fn header(&mut self) -> Result<Header, TransferError> {
         let no_export = "it is no export of a store: name a file that `store export` has written";
         let line = self.next().ok().flatten().ok_or_else(|| self.error(no_export))?;
@@ -250,6 +227,7 @@ impl Lines {
             );
             return Err(self.error(reason));
         }
+        self.digest.reset();
         Ok(header)
     }
 }

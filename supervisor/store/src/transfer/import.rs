@@ -1,6 +1,7 @@
 //! Adds an export to a store.
 
-use super::file::{Counts, ExportFile, TransferError};
+use super::error::TransferError;
+use super::file::{Counts, ExportFile};
 use super::reader::RecordSource as _;
 use super::{ImportBatch, RecordKind, Transfer};
 use crate::error::StoreError;

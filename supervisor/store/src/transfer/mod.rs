@@ -2,6 +2,7 @@
 //!
 //! A copy has every stored value byte for byte. It has no leases: the runs under way continue wherever the copy is served.
 
+mod error;
 mod export;
 mod file;
 mod import;
@@ -15,8 +16,9 @@ use crate::backend::Store;
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
 
+pub use error::TransferError;
 pub use export::{Exported, export};
-pub use file::{ExportFile, TransferError};
+pub use file::ExportFile;
 pub use import::{Imported, import};
 pub use reader::{RecordSource, StoreReader};
 pub use record::{ConversationRecord, EventsRecord, OwnerRecord, Record, TaskContent};

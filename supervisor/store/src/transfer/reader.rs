@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
 
-use super::file::TransferError;
+use super::error::TransferError;
 use super::record::{EventsRecord, Record};
 use super::{RecordKind, Transfer};
 use crate::error::StoreError;

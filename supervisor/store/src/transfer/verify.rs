@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::file::TransferError;
+use super::error::TransferError;
 use super::reader::RecordSource;
 use super::record::{ConversationRecord, EventsRecord, Record, TaskContent};
 use super::{RecordKind, Transfer};

@@ -143,17 +143,21 @@ pub(super) async fn an_interrupted_import_continues(store: &Arc<dyn Transfer>) {
     assert!(unfinished.contains(reader.id()) && unfinished.contains("again"), "{unfinished}");
     assert!(export(store.clone(), Vec::new()).await.is_err(), "an incomplete store was exported");
     assert!(!differences(&source, store).await.is_empty());
-    let other = Saved::of(&source).await;
+    let different = memory();
+    fill(&*different).await;
+    different.commit(saved("other", "other")).await.unwrap();
+    let other = Saved::of(&different).await;
     let refused = import(other.file(), &**store, true).await.unwrap_err();
     assert!(matches!(refused, TransferError::OtherImport { .. }), "{refused}");
 
-    let imported = import(file.file(), &**store, false).await.unwrap();
+    // Another export of the same content continues it.
+    let imported = import(Saved::of(&source).await.file(), &**store, false).await.unwrap();
     assert_eq!((imported.continued_after, imported.left), (cut as u64, 0));
     assert_eq!(differences(&source, store).await, [""; 0]);
     refuse_unfinished(&**store).await.unwrap();
 }
 
-pub(super) async fn a_store_with_content_is_refused_or_kept(store: &Arc<dyn Transfer>) {
+pub(super) async fn content_is_never_replaced(store: &Arc<dyn Transfer>) {
     store.commit(recorded(task("waits", "one", TaskPhase::Completed, 1))).await.unwrap();
     store.commit(logged("waits", 1, 1)).await.unwrap();
     let source = memory();

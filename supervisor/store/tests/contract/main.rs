@@ -17,7 +17,7 @@ mod tasks;
 use std::sync::Arc;
 
 use caipe_fixtures::redis::RedisServer;
-use caipe_store::{Store, Transfer};
+use caipe_store::{EncryptedStore, Keyring, Store, Transfer};
 use tempfile::TempDir;
 
 /// Where the data of a store is, which is removed with it.
@@ -28,7 +28,16 @@ enum Place {
 }
 
 /// An empty store and its place.
-struct Fresh(Arc<dyn Transfer>, Place);
+struct Fresh(Arc<dyn Store>, Place);
+
+/// An empty store that no supervisor serves, and its place.
+struct Alone(Arc<dyn Transfer>, #[expect(dead_code, reason = "removed when dropped")] Place);
+
+/// The store with encrypted values.
+async fn encrypted(store: Arc<dyn Transfer>) -> Arc<dyn Store> {
+    let keys = Keyring::parse("test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
+    Arc::new(EncryptedStore::open(store, keys).await.unwrap())
+}
 
 /// One test for each rule. The argument makes a [`Fresh`].
 macro_rules! store_contract {
@@ -102,8 +111,8 @@ macro_rules! store_contract {
         $(
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
-                let fresh = $fresh;
-                crate::$module::$rule(&fresh.0).await;
+                let alone = $fresh;
+                crate::$module::$rule(&alone.0).await;
             }
         )*
     };
@@ -113,8 +122,7 @@ macro_rules! store_contract {
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn $rule() {
                 let fresh = $fresh;
-                let store: Arc<dyn crate::Store> = fresh.0.clone();
-                crate::$module::$rule(&store).await;
+                crate::$module::$rule(&fresh.0).await;
             }
         )*
     };
@@ -145,7 +153,7 @@ macro_rules! copies_contract {
     ($fresh:expr) => {
         store_contract! { $fresh, alone copies:
             a_copy_has_everything,
-            a_store_with_content_is_refused_or_kept,
+            content_is_never_replaced,
             an_interrupted_import_continues,
             each_difference_is_reported,
         }
@@ -157,10 +165,10 @@ mod memory {
 
     use caipe_store::MemoryStore;
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
 
     store_contract!(Fresh(Arc::new(MemoryStore::new()), Place::Memory));
-    copies_contract!(Fresh(Arc::new(MemoryStore::new()), Place::Memory));
+    copies_contract!(Alone(Arc::new(MemoryStore::new()), Place::Memory));
 }
 
 mod sqlite {
@@ -168,16 +176,62 @@ mod sqlite {
 
     use caipe_store::SqliteStore;
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
 
-    fn fresh() -> Fresh {
+    fn open() -> (Arc<SqliteStore>, Place) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&directory.path().join("caipe.db")).unwrap();
-        Fresh(Arc::new(store), Place::Directory(directory))
+        (Arc::new(store), Place::Directory(directory))
+    }
+
+    fn fresh() -> Fresh {
+        let (store, place) = open();
+        Fresh(store, place)
+    }
+
+    fn alone() -> Alone {
+        let (store, place) = open();
+        Alone(store, place)
     }
 
     store_contract!(fresh());
-    copies_contract!(fresh());
+    copies_contract!(alone());
+}
+
+/// SQLite and Redis with encrypted values.
+mod encrypted_sqlite {
+    use std::sync::Arc;
+
+    use caipe_store::SqliteStore;
+
+    use crate::{Fresh, Place, encrypted};
+
+    async fn fresh() -> Fresh {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&directory.path().join("caipe.db")).unwrap();
+        Fresh(encrypted(Arc::new(store)).await, Place::Directory(directory))
+    }
+
+    store_contract!(fresh().await);
+}
+
+mod encrypted_redis {
+    use std::sync::Arc;
+
+    use caipe_fixtures::redis::RedisServer;
+    use caipe_store::{RedisOptions, RedisStore};
+
+    use crate::{Fresh, Place, encrypted};
+
+    async fn fresh() -> Fresh {
+        let server = RedisServer::start(&[]).unwrap();
+        let options =
+            RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
+        let store = RedisStore::open(&options).unwrap();
+        Fresh(encrypted(Arc::new(store)).await, Place::Server(server))
+    }
+
+    store_contract!(fresh().await);
 }
 
 mod redis_store {
@@ -186,7 +240,7 @@ mod redis_store {
     use caipe_fixtures::redis::RedisServer;
     use caipe_store::{RedisOptions, RedisStore};
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
 
     fn options(server: &RedisServer) -> RedisOptions {
         RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() }
@@ -198,10 +252,10 @@ mod redis_store {
         Fresh(Arc::new(store), Place::Server(server))
     }
 
-    fn alone() -> Fresh {
+    fn alone() -> Alone {
         let server = RedisServer::start(&[]).unwrap();
         let store = RedisStore::open_alone(&options(&server)).unwrap();
-        Fresh(Arc::new(store), Place::Server(server))
+        Alone(Arc::new(store), Place::Server(server))
     }
 
     store_contract!(fresh());
