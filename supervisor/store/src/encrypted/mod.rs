@@ -87,7 +87,7 @@ impl EncryptedStore {
             let item =
                 |(number, item): (u64, String)| self.keys.seal(&place_of_item(context, &list, number), &item);
             let append = (keep..).zip(append).map(item).collect::<Result<_, _>>()?;
-            Ok(ListChange { keep, append, list })
+            Ok(ListChange { list, keep, append })
         };
         let lists = change.lists.into_iter().map(list).collect::<Result<_, StoreError>>()?;
         Ok(ConversationChange { run: self.keys.seal(&place(["run", context]), &change.run)?, lists })

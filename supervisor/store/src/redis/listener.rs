@@ -45,12 +45,16 @@ async fn listen(
     let [events, controls, reads, texts] =
         ["events", "controls", live::READS, &live.channel()].map(|name| connection.key(name));
     let subscribe = async {
-        let mut subscription = connection.client().get_async_pubsub().await?;
-        subscription.subscribe(&[&events, &controls, &reads, &texts]).await?;
-        redis::RedisResult::Ok(subscription)
+        let client = connection.client().await.map_err(|error| error.to_string())?;
+        let subscription = async {
+            let mut subscription = client.get_async_pubsub().await?;
+            subscription.subscribe(&[&events, &controls, &reads, &texts]).await?;
+            redis::RedisResult::Ok(subscription)
+        };
+        subscription.await.map_err(|error| error.to_string())
     };
     let subscription = timeout(DEADLINE, subscribe).await.map_err(|error| error.to_string())?;
-    let (mut sink, mut messages) = subscription.map_err(|error| error.to_string())?.split();
+    let (mut sink, mut messages) = subscription?.split();
     *wait = FIRST_WAIT;
     watchers.events.notify_all();
     watchers.controls.notify_all();

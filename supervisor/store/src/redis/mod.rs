@@ -10,6 +10,7 @@ mod listener;
 mod live;
 mod read;
 mod scripts;
+mod sentinel;
 mod server;
 mod transfer;
 mod turns;
@@ -54,7 +55,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// Where the server is, and which keys the store uses.
 #[derive(Clone, Default)]
 pub struct RedisOptions {
-    /// `redis://` or `rediss://`, with user and password where the server wants them.
+    /// `redis://` or `rediss://`, with user and password where the server wants them; or
+    /// `redis+sentinel://USER:PASSWORD@HOST:26379,HOST:26379/PRIMARY/0`, or `rediss+sentinel://`.
     pub url: String,
     /// The prefix of all keys. Stores with different names share nothing.
     pub database: String,
@@ -151,7 +153,7 @@ impl RedisStore {
 
 impl std::fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisStore").field("server", &self.connection.server()).finish_non_exhaustive()
+        f.debug_struct("RedisStore").field("server", &self.connection.name()).finish_non_exhaustive()
     }
 }
 

@@ -47,7 +47,7 @@ pub(super) fn import(connection: &Connection, batch: &ImportBatch) -> Result<u64
     for record in &batch.records {
         match record {
             Record::Conversation(conversation) => {
-                left += u64::from(!add_conversation(connection, conversation)?)
+                left += u64::from(!add_conversation(connection, conversation)?);
             }
             Record::Task(content) => {
                 skips = !add_task(connection, content)?;

@@ -34,7 +34,7 @@ impl Transfer for SqliteStore {
 
     async fn export_task(&self, task: &str) -> Result<Option<TaskContent>, StoreError> {
         let task = task.to_owned();
-        self.readers.read(move |connection| content(connection, &task)).await
+        self.readers.read(move |connection| stored_task(connection, &task)).await
     }
 
     async fn export_events(
@@ -89,13 +89,12 @@ fn conversation(connection: &mut Connection, context: &str) -> Result<Option<Con
     Ok(Some(ConversationRecord { context, owner, touched, run: stored.run, lists: stored.lists }))
 }
 
-fn content(connection: &Connection, task: &str) -> Result<Option<TaskContent>, Failure> {
+fn stored_task(connection: &Connection, task: &str) -> Result<Option<TaskContent>, Failure> {
     const SQL: &str = "SELECT context, token, commits, reserved, handled, record FROM tasks WHERE id = ?1";
     const CONTROLS: &str = "SELECT number, id, body FROM controls WHERE task = ?1 ORDER BY number";
     let number = |row: &Row<'_>, column| row.get(column).map(i64::unsigned_abs);
-    let content = |row: &Row<'_>| {
-        let context: String = row.get(0)?;
-        let content = TaskContent {
+    let read = |row: &Row<'_>| {
+        let found = TaskContent {
             id: task.to_owned(),
             token: number(row, 1)?,
             number: number(row, 2)?,
@@ -104,19 +103,19 @@ fn content(connection: &Connection, task: &str) -> Result<Option<TaskContent>, F
             record: row.get(5)?,
             ..TaskContent::default()
         };
-        Ok((context, content))
+        Ok((row.get::<_, String>(0)?, found))
     };
-    let found = connection.prepare_cached(SQL)?.query_row([task], content).optional()?;
-    let Some((context, mut content)) = found else { return Ok(None) };
-    content.owner = super::rows::owner(connection, &context)?.map(Into::into);
+    let found = connection.prepare_cached(SQL)?.query_row([task], read).optional()?;
+    let Some((context, mut found)) = found else { return Ok(None) };
+    found.owner = super::rows::owner(connection, &context)?.map(Into::into);
     let mut statement = connection.prepare_cached(CONTROLS)?;
     let controls = statement.query_map([task], |row| {
         Ok(StoredControl { number: number(row, 0)?, id: row.get(1)?, body: row.get(2)? })
     })?;
-    content.controls = controls.collect::<Result<_, _>>()?;
-    content.pushes = push::of(connection, task)?.into_iter().map(Into::into).collect();
-    content.outbox = outbox::of(connection, task)?.into_iter().map(Into::into).collect();
-    Ok(Some(content))
+    found.controls = controls.collect::<Result<_, _>>()?;
+    found.pushes = push::of(connection, task)?.into_iter().map(Into::into).collect();
+    found.outbox = outbox::of(connection, task)?.into_iter().map(Into::into).collect();
+    Ok(Some(found))
 }
 
 /// Reads whole rows, each of which may have several chunks.

@@ -147,7 +147,7 @@ fn check(path: &Path) -> Result<String, TransferError> {
     loop {
         let digest = lines.digest.clone();
         let Some(line) = lines.next()? else {
-            return Err(lines.error("it has no end, so the export did not complete; export again"));
+            return Err(lines.error(&"it has no end, so the export did not complete; export again"));
         };
         if is_end(&line) {
             let End { sha256, .. } = lines.parse(&line)?;
@@ -155,7 +155,7 @@ fn check(path: &Path) -> Result<String, TransferError> {
             return if is_last && sha256 == hex(&digest.finalize()) {
                 Ok(sha256)
             } else {
-                Err(lines.error("its digest is wrong, so the file was changed; export again"))
+                Err(lines.error(&"its digest is wrong, so the file was changed; export again"))
             };
         }
     }
@@ -187,14 +187,14 @@ impl Lines {
         }
     }
 
-    fn error(&self, reason: impl ToString) -> TransferError {
+    fn error(&self, reason: &dyn std::fmt::Display) -> TransferError {
         TransferError::Read { file: self.file.clone(), reason: reason.to_string() }
     }
 
     fn next(&mut self) -> Result<Option<String>, TransferError> {
         let mut line = Vec::new();
         let read = (&mut self.from).take(MAX_LINE).read_until(b'\n', &mut line);
-        read.map_err(|error| self.error(error))?;
+        read.map_err(|error| self.error(&error))?;
         if line.is_empty() {
             return Ok(None);
         }
@@ -202,30 +202,30 @@ impl Lines {
         self.digest.update(&line);
         if line.last() != Some(&b'\n') {
             return Err(
-                self.error("its last line is not complete, so the export did not complete; export again")
+                self.error(&"its last line is not complete, so the export did not complete; export again")
             );
         }
-        String::from_utf8(line).map(Some).map_err(|_| self.error(format!("line {} is no text", self.number)))
+        String::from_utf8(line).map(Some).map_err(|_| self.error(&format!("line {} is no text", self.number)))
     }
 
     fn parse<T: for<'a> Deserialize<'a>>(&self, line: &str) -> Result<T, TransferError> {
-        serde_json::from_str(line).map_err(|error| self.error(format!("line {}: {error}", self.number)))
+        serde_json::from_str(line).map_err(|error| self.error(&format!("line {}: {error}", self.number)))
     }
 
     /// The header. The digest begins after it.
     fn header(&mut self) -> Result<Header, TransferError> {
         let no_export = "it is no export of a store: name a file that `store export` has written";
-        let line = self.next().ok().flatten().ok_or_else(|| self.error(no_export))?;
-        let header: Header = serde_json::from_str(&line).map_err(|_| self.error(no_export))?;
+        let line = self.next().ok().flatten().ok_or_else(|| self.error(&no_export))?;
+        let header: Header = serde_json::from_str(&line).map_err(|_| self.error(&no_export))?;
         if header.format != FORMAT {
-            return Err(self.error(no_export));
+            return Err(self.error(&no_export));
         }
         if header.version > VERSION {
             let reason = format!(
                 "it has version {}, this program knows {VERSION}; run a newer program",
                 header.version
             );
-            return Err(self.error(reason));
+            return Err(self.error(&reason));
         }
         self.digest.reset();
         Ok(header)
