@@ -133,7 +133,7 @@ async fn a_failover_is_followed() {
     primary.restart().unwrap();
     eventually(async || store.commit(logged("t", 5, 1)).await).await;
     eventually(async || store.healthy().await).await;
-    assert!(store.restrictions().await.join(" ").contains("Sentinel"));
+    assert!(store.restrictions().await.join(" ").contains("failover"));
 }
 
 #[tokio::test]

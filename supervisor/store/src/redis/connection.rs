@@ -8,9 +8,9 @@ use redis::{Client, Cmd, FromRedisValue, IntoConnectionInfo as _, Pipeline, Scri
 use tokio::time::{Instant, timeout};
 
 use super::RedisOptions;
+use super::discovery::Discovery;
 use super::encode::Arguments;
 use super::error::{translate, unavailable};
-use super::sentinel::Sentinels;
 use crate::error::StoreError;
 
 /// How long a command may take, with the time to connect.
@@ -22,7 +22,7 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// The wait before an attempt to connect again.
 const AGAIN: Duration = Duration::from_millis(50);
 
-/// How often the Sentinels are asked, at most.
+/// How often the primary is looked for, at most.
 const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Most commands that wait for a response, and as many that wait to be sent; further callers wait.
@@ -34,8 +34,8 @@ const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 #[derive(Clone)]
 pub(super) struct Connection {
     server: Arc<Mutex<Option<Arc<Server>>>>,
-    sentinels: Option<Arc<Sentinels>>,
-    /// Held while the Sentinels are asked, with the time of the last answer.
+    discovery: Option<Arc<Discovery>>,
+    /// Held while the primary is looked for, with the time of the last answer.
     search: Arc<tokio::sync::Mutex<Option<Instant>>>,
     prefix: String,
 }
@@ -66,31 +66,31 @@ impl Server {
 
 impl Connection {
     pub(super) fn new(options: &RedisOptions) -> Result<Self, StoreError> {
-        let sentinels = Sentinels::parse(options)?.map(Arc::new);
-        let server = if sentinels.is_some() { None } else { Some(Server::new(client(options)?)?) };
+        let discovery = Discovery::parse(options)?.map(Arc::new);
+        let server = if discovery.is_some() { None } else { Some(Server::new(client(options)?)?) };
         let prefix = format!("{{{}}}:", options.database);
-        Ok(Self { server: Arc::new(Mutex::new(server)), sentinels, search: Arc::default(), prefix })
+        Ok(Self { server: Arc::new(Mutex::new(server)), discovery, search: Arc::default(), prefix })
     }
 
-    /// A client for a connection of its own. Asks the Sentinels again, if there are any.
+    /// A client for a connection of its own. Looks for the primary again.
     pub(super) async fn client(&self) -> Result<Client, StoreError> {
-        if let Some(sentinels) = &self.sentinels {
-            self.find(sentinels).await?;
+        if let Some(discovery) = &self.discovery {
+            self.find(discovery).await?;
         }
         Ok(self.server().await?.client.clone())
     }
 
-    /// The server or the Sentinels, without user and password.
+    /// The servers, without user and password.
     pub(super) fn name(&self) -> String {
-        match (&self.sentinels, self.known()) {
-            (Some(sentinels), _) => sentinels.to_string(),
+        match (&self.discovery, self.known()) {
+            (Some(discovery), _) => discovery.to_string(),
             (None, server) => server.map(|server| server.address.clone()).unwrap_or_default(),
         }
     }
 
-    /// Whether Sentinels may make another server the primary.
-    pub(super) const fn has_sentinels(&self) -> bool {
-        self.sentinels.is_some()
+    /// Whether another server may become the primary.
+    pub(super) const fn is_discovered(&self) -> bool {
+        self.discovery.is_some()
     }
 
     pub(super) fn key(&self, name: &str) -> String {
@@ -126,15 +126,15 @@ impl Connection {
     }
 
     async fn server(&self) -> Result<Arc<Server>, StoreError> {
-        match (self.known(), &self.sentinels) {
+        match (self.known(), &self.discovery) {
             (Some(server), _) => Ok(server),
-            (None, Some(sentinels)) => self.find(sentinels).await,
+            (None, Some(discovery)) => self.find(discovery).await,
             (None, None) => Err(unavailable("there is no server")),
         }
     }
 
-    /// Asks the Sentinels for the primary, unless they have just been asked.
-    async fn find(&self, sentinels: &Sentinels) -> Result<Arc<Server>, StoreError> {
+    /// Asks for the primary, unless that has just been done.
+    async fn find(&self, discovery: &Discovery) -> Result<Arc<Server>, StoreError> {
         let mut asked = self.search.lock().await;
         let known = self.known();
         if let Some(server) = &known
@@ -142,12 +142,12 @@ impl Connection {
         {
             return Ok(server.clone());
         }
-        let address = sentinels.primary().await?;
+        let address = discovery.primary().await?;
         *asked = Some(Instant::now());
         if let Some(server) = known.filter(|server| server.address == address) {
             return Ok(server);
         }
-        let server = Server::new(sentinels.server(&address)?)?;
+        let server = Server::new(discovery.client(&address)?)?;
         tracing::info!(%address, "Redis has a new primary");
         *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clone());
         Ok(server)
@@ -155,10 +155,10 @@ impl Connection {
 
     /// Looks for another primary in the background after a failure.
     fn refresh_primary(&self) {
-        if let Some(sentinels) = self.sentinels.clone() {
+        if let Some(discovery) = self.discovery.clone() {
             let connection = self.clone();
             tokio::spawn(async move {
-                if let Err(error) = connection.find(&sentinels).await {
+                if let Err(error) = connection.find(&discovery).await {
                     tracing::debug!(%error, "failed to find the primary");
                 }
             });
@@ -190,12 +190,12 @@ pub(super) fn client(options: &RedisOptions) -> Result<Client, StoreError> {
     let scheme = options.url.split("://").next().unwrap_or_default();
     if !matches!(scheme, "redis" | "rediss") {
         return Err(refused(
-            "must begin with redis://, rediss://, redis+sentinel:// or rediss+sentinel://; this version does not support Redis Cluster",
+            "must begin with redis:// or rediss://, or with redis+sentinel:// or redis+cluster://",
         ));
     }
     if options.url.contains(',') {
         return Err(refused(
-            "names several servers: write redis+sentinel:// for Sentinels; this version does not support Redis Cluster",
+            "names several servers: write redis+sentinel:// for Sentinels, or redis+cluster://",
         ));
     }
     // The error of the parser may repeat the URL with its password.

@@ -4,13 +4,13 @@
 //! that misses a message reads the log again when the subscription is back.
 
 mod connection;
+mod discovery;
 mod encode;
 mod error;
 mod listener;
 mod live;
 mod read;
 mod scripts;
-mod sentinel;
 mod server;
 mod transfer;
 mod turns;
@@ -56,7 +56,8 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 #[derive(Clone, Default)]
 pub struct RedisOptions {
     /// `redis://` or `rediss://`, with user and password where the server wants them; or
-    /// `redis+sentinel://USER:PASSWORD@HOST:26379,HOST:26379/PRIMARY/0`, or `rediss+sentinel://`.
+    /// `redis+sentinel://USER:PASSWORD@HOST:26379,HOST:26379/PRIMARY/0`, or `redis+cluster://USER:PASSWORD@HOST:6379,HOST:6379`;
+    /// both also with `rediss+`.
     pub url: String,
     /// The prefix of all keys. Stores with different names share nothing.
     pub database: String,

@@ -22,8 +22,8 @@ pub(super) async fn restrictions(connection: &Connection) -> Option<Vec<String>>
         connection.query("read", config.arg("GET").arg("appendfsync")).await;
     let fsync = config.ok().and_then(|config| config.get("appendfsync").cloned());
     let mut found = found(&info, fsync.as_deref());
-    if connection.has_sentinels() {
-        found.push("Redis Sentinel may replace the primary by a replica that lacks the last acknowledged writes; `min-replicas-to-write 1` makes that rarer".to_owned());
+    if connection.is_discovered() {
+        found.push("a failover of Redis may replace the primary by a replica that lacks the last acknowledged writes; `min-replicas-to-write 1` makes that rarer".to_owned());
     }
     Some(found)
 }

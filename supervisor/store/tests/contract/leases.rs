@@ -12,13 +12,16 @@ const SHORT: Duration = Duration::from_secs(2);
 /// The clock by which leases end.
 pub(crate) enum Clock {
     Process,
-    Server(String),
+    /// The URL, and the keys that move.
+    Server(String, String),
 }
 
 impl Clock {
     pub(crate) fn of(place: &Place) -> Self {
-        if let Place::Server(server) = place {
-            return Self::Server(server.url());
+        match place {
+            Place::Server(server) => return Self::Server(server.url(), "*".to_owned()),
+            Place::Cluster { url, prefix } => return Self::Server(url.clone(), prefix.clone()),
+            Place::Memory | Place::Directory(_) => {}
         }
         tokio::time::pause();
         Self::Process
@@ -26,19 +29,21 @@ impl Clock {
 
     /// A server's clock cannot be moved, so the ends of all its leases move towards it.
     async fn advance(&self, by: Duration) {
-        const SHIFT: &str = "for _, key in ipairs(redis.call('KEYS', '*:t:*')) do
+        const SHIFT: &str = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. ':t:*')) do
             if redis.call('HEXISTS', key, 'until') == 1 then redis.call('HINCRBY', key, 'until', -ARGV[1]) end
         end
-        for _, key in ipairs(redis.call('KEYS', '*:leases')) do
+        for _, key in ipairs(redis.call('KEYS', ARGV[2] .. ':leases')) do
             for _, id in ipairs(redis.call('ZRANGEBYSCORE', key, '(0', '+inf')) do
                 redis.call('ZINCRBY', key, -ARGV[1], id)
             end
         end";
-        let Self::Server(url) = self else { return tokio::time::advance(by).await };
+        let Self::Server(url, prefix) = self else { return tokio::time::advance(by).await };
         let client = redis::Client::open(url.as_str()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let millis = u64::try_from(by.as_millis()).unwrap();
-        redis::cmd("EVAL").arg(SHIFT).arg(0).arg(millis).query_async::<()>(&mut connection).await.unwrap();
+        let mut command = redis::cmd("EVAL");
+        command.arg(SHIFT).arg(0).arg(millis).arg(prefix);
+        command.query_async::<()>(&mut connection).await.unwrap();
     }
 }
 

@@ -25,6 +25,11 @@ enum Place {
     Memory,
     Directory(#[expect(dead_code, reason = "removed when dropped")] TempDir),
     Server(RedisServer),
+    /// A cluster that all tests share: the node that has the keys, and how they begin.
+    Cluster {
+        url: String,
+        prefix: String,
+    },
 }
 
 /// An empty store and its place.
@@ -260,4 +265,54 @@ mod redis_store {
 
     store_contract!(fresh());
     copies_contract!(alone());
+}
+
+/// A cluster of three nodes, which the tests share.
+mod redis_cluster {
+    use std::process::Command;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, OnceLock};
+
+    use caipe_fixtures::redis::RedisServer;
+    use caipe_store::{RedisOptions, RedisStore};
+
+    use crate::{Fresh, Place};
+
+    static NODES: OnceLock<Vec<RedisServer>> = OnceLock::new();
+
+    fn redis_cli(arguments: &[&str]) -> String {
+        let output = Command::new("redis-cli").args(arguments).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn start() -> Vec<RedisServer> {
+        let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
+        let nodes: Vec<RedisServer> = (0..3).map(|_| RedisServer::start(&settings).unwrap()).collect();
+        let addresses: Vec<String> = nodes.iter().map(RedisServer::address).collect();
+        let mut arguments = vec!["--cluster", "create"];
+        arguments.extend(addresses.iter().map(String::as_str));
+        arguments.push("--cluster-yes");
+        let made = redis_cli(&arguments);
+        assert!(made.contains("All 16384 slots covered"), "{made}");
+        nodes
+    }
+
+    /// Each test has keys of its own, at one of the nodes.
+    fn fresh() -> Fresh {
+        static TESTS: AtomicU32 = AtomicU32::new(0);
+        let nodes = NODES.get_or_init(start);
+        let database = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
+        let addresses: Vec<String> = nodes.iter().map(RedisServer::address).collect();
+        let url = format!("redis+cluster://{}", addresses.join(","));
+        let prefix = format!("{{{database}}}");
+        let owner = nodes.iter().find(|node| {
+            let port = node.port().to_string();
+            !redis_cli(&["-p", &port, "exists", &format!("{prefix}:format")]).contains("MOVED")
+        });
+        let place = Place::Cluster { url: owner.unwrap().url(), prefix };
+        let store = RedisStore::open(&RedisOptions { url, database, ..RedisOptions::default() }).unwrap();
+        Fresh(Arc::new(store), place)
+    }
+
+    store_contract!(fresh());
 }
