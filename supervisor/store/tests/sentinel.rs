@@ -1,4 +1,4 @@
-//! The Redis store behind Sentinel, while the primary fails.
+//! The Redis store behind Sentinel and in a cluster, while another server becomes the one that has the keys.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_fixtures::redis::RedisServer;
+use caipe_fixtures::redis::{RedisCluster, RedisServer};
 use caipe_store::{Follower, RedisOptions, RedisStore, Store, StoreError, TaskPhase};
 use samples::{logged, recorded, task};
 use tempfile::TempDir;
@@ -144,4 +144,31 @@ async fn sentinels_that_do_not_answer_are_named() {
     for wanted in ["127.0.0.1:1", "127.0.0.1:2", "\"main\""] {
         assert!(error.contains(wanted) && !error.contains("s3cret"), "{error}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn keys_that_move_in_a_cluster_are_followed() {
+    let cluster = RedisCluster::start().unwrap();
+    let options =
+        RedisOptions { url: cluster.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
+    let (store, other) = (RedisStore::open(&options).unwrap(), RedisStore::open(&options).unwrap());
+    store.commit(recorded(task("t", "one", TaskPhase::Working, 0))).await.unwrap();
+    store.commit(logged("t", 1, 2)).await.unwrap();
+    let mut follower = Follower::new(Arc::new(other), "t", 1);
+    assert_eq!(follower.next().await.unwrap().unwrap().seq, 2);
+    let (from, to) = cluster.nodes_of("{caipe}:format").unwrap();
+    let moved = cluster.move_slots(from, to);
+    moved.unwrap();
+    eventually(async || store.commit(logged("t", 3, 1)).await).await;
+    assert_eq!(store.events("t", 0, 9).await.unwrap().len(), 3);
+    let next = timeout(FAILOVER, async {
+        loop {
+            if let Ok(event) = follower.next().await {
+                return event;
+            }
+        }
+    });
+    assert_eq!(next.await.unwrap().unwrap().seq, 3);
+    let (now, _) = cluster.nodes_of("{caipe}:format").unwrap();
+    assert_eq!(now.port(), to.port());
 }

@@ -7,7 +7,7 @@ use clap::Subcommand;
 /// Copies of a store.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct StoreArgs {
-    /// A directory with the files REDIS_URL and perhaps REDIS_CA; they win over the variables
+    /// A directory with the files `REDIS_URL` and perhaps `REDIS_CA`; they win over the variables
     #[arg(long = "secrets-dir", value_name = "DIR", global = true)]
     pub(in crate::cli) secrets: Option<String>,
 
@@ -19,7 +19,7 @@ pub(in crate::cli) struct StoreArgs {
 pub(in crate::cli) enum StoreCommand {
     /// Write everything that a store has to a new file, as a backup or to move to another store
     Export {
-        /// The store: sqlite:PATH, or redis:DATABASE for the keys of that name in the server at REDIS_URL
+        /// The store: sqlite:PATH, or redis:DATABASE for the keys of that name in the server at `REDIS_URL`
         store: StoreName,
         /// The file, or - for the output. Until the export is complete, its name ends in .partial
         file: PathBuf,

@@ -4,10 +4,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, IntoConnectionInfo as _, Pipeline, Script, TlsCertificates};
+use redis::{Client, Cmd, FromRedisValue, Pipeline, Script};
 use tokio::time::{Instant, timeout};
 
 use super::RedisOptions;
+use super::client::client;
 use super::discovery::Discovery;
 use super::encode::Arguments;
 use super::error::{translate, unavailable};
@@ -27,8 +28,6 @@ const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Most commands that wait for a response, and as many that wait to be sent; further callers wait.
 const IN_FLIGHT: usize = 512;
-
-const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
 /// A connection to the server. Copies share it.
 #[derive(Clone)]
@@ -82,10 +81,15 @@ impl Connection {
 
     /// The servers, without user and password.
     pub(super) fn name(&self) -> String {
-        match (&self.discovery, self.known()) {
-            (Some(discovery), _) => discovery.to_string(),
-            (None, server) => server.map(|server| server.address.clone()).unwrap_or_default(),
+        match &self.discovery {
+            Some(discovery) => discovery.to_string(),
+            None => self.address().unwrap_or_default(),
         }
+    }
+
+    /// The host and the port of the server that takes commands now; `None` if it is not known.
+    pub(super) fn address(&self) -> Option<String> {
+        self.known().map(|server| server.address.clone())
     }
 
     /// Whether another server may become the primary.
@@ -183,39 +187,3 @@ impl Connection {
         outcome
     }
 }
-
-/// A client of the server that a URL names.
-pub(super) fn client(options: &RedisOptions) -> Result<Client, StoreError> {
-    let refused = |reason: &str| unavailable(format!("the URL of the server {reason}"));
-    let scheme = options.url.split("://").next().unwrap_or_default();
-    if !matches!(scheme, "redis" | "rediss") {
-        return Err(refused(
-            "must begin with redis:// or rediss://, or with redis+sentinel:// or redis+cluster://",
-        ));
-    }
-    if options.url.contains(',') {
-        return Err(refused(
-            "names several servers: write redis+sentinel:// for Sentinels, or redis+cluster://",
-        ));
-    }
-    // The error of the parser may repeat the URL with its password.
-    let info = options.url.as_str().into_connection_info().map_err(|_| {
-        refused("cannot be read; write rediss://USER:PASSWORD@HOST:6379/0, with special characters of the password as %XX")
-    })?;
-    if options.certificate_authority.as_ref().is_some_and(|pem| !pem.contains(PEM_BEGIN)) {
-        return Err(unavailable("the certificate authority of the server is no certificate as PEM"));
-    }
-    let root_cert = options.certificate_authority.as_ref().map(|pem| pem.clone().into_bytes());
-    if root_cert.is_some() && scheme != "rediss" {
-        return Err(refused("begins with redis://, but a certificate authority is given: write rediss://"));
-    }
-    let client = match root_cert {
-        None => Client::open(info),
-        root_cert => Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert }),
-    };
-    client.map_err(|error| unavailable(format!("failed to prepare the connection: {error}")))
-}
-
-#[cfg(test)]
-#[path = "connection_tests.rs"]
-mod tests;

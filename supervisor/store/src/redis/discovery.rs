@@ -8,7 +8,7 @@ use redis::aio::MultiplexedConnection;
 use tokio::time::timeout;
 
 use super::RedisOptions;
-use super::connection::client;
+use super::client::client;
 use super::error::unavailable;
 use crate::error::StoreError;
 

@@ -55,6 +55,7 @@ async fn listen(
     };
     let subscription = timeout(DEADLINE, subscribe).await.map_err(|error| error.to_string())?;
     let (mut sink, mut messages) = subscription?.split();
+    let address = connection.address().unwrap_or_default();
     *wait = FIRST_WAIT;
     watchers.events.notify_all();
     watchers.controls.notify_all();
@@ -78,6 +79,10 @@ async fn listen(
                 }
             }
             _ = pings.tick() => {
+                // The keys may be at another server now, whose subscribers show that the store is in use.
+                if connection.address().is_some_and(|now| now != address) {
+                    return Ok(());
+                }
                 live.refresh();
                 ping(&mut sink).await?;
             }

@@ -3,6 +3,7 @@
 //! Each write is one script, so it happens completely or not at all. All keys have one hash tag. Changes are published; a reader
 //! that misses a message reads the log again when the subscription is back.
 
+mod client;
 mod connection;
 mod discovery;
 mod encode;

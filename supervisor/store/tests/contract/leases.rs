@@ -20,7 +20,7 @@ impl Clock {
     pub(crate) fn of(place: &Place) -> Self {
         match place {
             Place::Server(server) => return Self::Server(server.url(), "*".to_owned()),
-            Place::Cluster { url, prefix } => return Self::Server(url.clone(), prefix.clone()),
+            Place::Cluster { node, prefix, .. } => return Self::Server(node.clone(), prefix.clone()),
             Place::Memory | Place::Directory(_) => {}
         }
         tokio::time::pause();

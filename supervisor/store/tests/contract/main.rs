@@ -16,7 +16,7 @@ mod tasks;
 
 use std::sync::Arc;
 
-use caipe_fixtures::redis::RedisServer;
+use caipe_fixtures::redis::{RedisCluster, RedisServer};
 use caipe_store::{EncryptedStore, Keyring, Store, Transfer};
 use tempfile::TempDir;
 
@@ -27,8 +27,9 @@ enum Place {
     Server(RedisServer),
     /// A cluster that all tests share: the node that has the keys, and how they begin.
     Cluster {
-        url: String,
+        node: String,
         prefix: String,
+        _cluster: Arc<RedisCluster>,
     },
 }
 
@@ -269,49 +270,37 @@ mod redis_store {
 
 /// A cluster of three nodes, which the tests share.
 mod redis_cluster {
-    use std::process::Command;
     use std::sync::atomic::{AtomicU32, Ordering};
-    use std::sync::{Arc, OnceLock};
+    use std::sync::{Arc, Mutex, Weak};
 
-    use caipe_fixtures::redis::RedisServer;
+    use caipe_fixtures::redis::RedisCluster;
     use caipe_store::{RedisOptions, RedisStore};
 
     use crate::{Fresh, Place};
 
-    static NODES: OnceLock<Vec<RedisServer>> = OnceLock::new();
+    /// The cluster while a test uses it.
+    static CLUSTER: Mutex<Weak<RedisCluster>> = Mutex::new(Weak::new());
 
-    fn redis_cli(arguments: &[&str]) -> String {
-        let output = Command::new("redis-cli").args(arguments).output().unwrap();
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-
-    fn start() -> Vec<RedisServer> {
-        let settings = ["--cluster-enabled", "yes", "--cluster-node-timeout", "2000"];
-        let nodes: Vec<RedisServer> = (0..3).map(|_| RedisServer::start(&settings).unwrap()).collect();
-        let addresses: Vec<String> = nodes.iter().map(RedisServer::address).collect();
-        let mut arguments = vec!["--cluster", "create"];
-        arguments.extend(addresses.iter().map(String::as_str));
-        arguments.push("--cluster-yes");
-        let made = redis_cli(&arguments);
-        assert!(made.contains("All 16384 slots covered"), "{made}");
-        nodes
+    fn cluster() -> Arc<RedisCluster> {
+        let mut running = CLUSTER.lock().unwrap();
+        running.upgrade().unwrap_or_else(|| {
+            let started = Arc::new(RedisCluster::start().unwrap());
+            *running = Arc::downgrade(&started);
+            started
+        })
     }
 
     /// Each test has keys of its own, at one of the nodes.
     fn fresh() -> Fresh {
         static TESTS: AtomicU32 = AtomicU32::new(0);
-        let nodes = NODES.get_or_init(start);
+        let cluster = cluster();
         let database = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
-        let addresses: Vec<String> = nodes.iter().map(RedisServer::address).collect();
-        let url = format!("redis+cluster://{}", addresses.join(","));
         let prefix = format!("{{{database}}}");
-        let owner = nodes.iter().find(|node| {
-            let port = node.port().to_string();
-            !redis_cli(&["-p", &port, "exists", &format!("{prefix}:format")]).contains("MOVED")
-        });
-        let place = Place::Cluster { url: owner.unwrap().url(), prefix };
-        let store = RedisStore::open(&RedisOptions { url, database, ..RedisOptions::default() }).unwrap();
-        Fresh(Arc::new(store), place)
+        let (node, _) = cluster.nodes_of(&format!("{prefix}:format")).unwrap();
+        let node = node.url();
+        let options = RedisOptions { url: cluster.url(), database, ..RedisOptions::default() };
+        let store = RedisStore::open(&options).unwrap();
+        Fresh(Arc::new(store), Place::Cluster { node, prefix, _cluster: cluster })
     }
 
     store_contract!(fresh());
