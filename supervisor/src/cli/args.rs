@@ -3,6 +3,7 @@
 mod bridge;
 mod kb;
 mod serving;
+mod store;
 
 use std::path::PathBuf;
 
@@ -15,6 +16,7 @@ use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
 pub(super) use kb::{Kb, KbAdd, KbCommand, KbEmbeddings, KbSearch, KbServe};
 pub(super) use serving::{PushSwitch, Serving};
+pub(super) use store::{Source, StoreArgs, StoreCommand, StoreName};
 
 /// Where `chat` looks for an agent.
 pub(super) const DEFAULT_URL: &str = "http://127.0.0.1:8000";
@@ -62,6 +64,8 @@ pub(super) enum Command {
     McpBridge(McpBridge),
     /// Index documents and serve them to agents: an embedded knowledge base
     Kb(Kb),
+    /// Export, import and compare the stores of conversations: backups, and the way from one store to another
+    Store(StoreArgs),
     /// Copy this program to a path, for another container to run it from there
     Install(Install),
     /// Evaluate a jq program in a process of its own (used by the tool `jq`)

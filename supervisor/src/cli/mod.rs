@@ -16,6 +16,7 @@ mod prompt;
 mod serve;
 mod server;
 mod signing;
+mod store;
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -85,6 +86,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Agents(args) => agents::ask(&args).await,
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
             Command::Kb(args) => kb::run(args).await,
+            Command::Store(args) => store::run(args).await,
             Command::Card(_)
             | Command::Prompt(_)
             | Command::Check(_)

@@ -30,6 +30,7 @@ use crate::http::{
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
+pub(super) use external_store::redis_options;
 use follow::Follow;
 pub(super) use start::{listen, own_url, write_address};
 pub(super) use stop::stopping;

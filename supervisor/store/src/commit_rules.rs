@@ -2,6 +2,7 @@
 
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
+use crate::json::limit_of;
 use crate::types::{Commit, TaskRecord};
 
 /// Most bytes of the id of a conversation or a task. Clients choose these.
@@ -59,7 +60,7 @@ pub(crate) fn check(commit: &Commit) -> Result<(), StoreError> {
     for entry in &commit.outbox {
         check_id("outbox entry", &entry.id)?;
         let bytes = entry.body.len();
-        if bytes > MAX_OUTBOX_BYTES {
+        if bytes > limit_of(&entry.body, MAX_OUTBOX_BYTES) {
             let what = format!("the outbox entry {:?} of task {:?}", entry.id, entry.task);
             return Err(StoreError::TooLarge { what, bytes, limit: MAX_OUTBOX_BYTES });
         }

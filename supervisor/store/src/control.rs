@@ -2,6 +2,7 @@
 
 use crate::commit_rules::check_id;
 use crate::error::StoreError;
+use crate::json::limit_of;
 
 /// Most bytes of the body of a control message.
 pub const MAX_CONTROL_BYTES: usize = 16 << 10;
@@ -32,7 +33,7 @@ impl ControlMessage {
         check_id("task", task)?;
         check_id("control message", &self.id)?;
         match self.body.len() {
-            ..=MAX_CONTROL_BYTES => Ok(()),
+            bytes if bytes <= limit_of(&self.body, MAX_CONTROL_BYTES) => Ok(()),
             bytes => Err(StoreError::TooLarge {
                 what: format!("the control message {:?} to task {task:?}", self.id),
                 bytes,

@@ -13,6 +13,7 @@ mod commit_order;
 mod commit_rules;
 mod control;
 mod conversation;
+mod encrypted;
 mod error;
 mod event_chunk;
 mod follower;
@@ -25,11 +26,13 @@ mod memory;
 mod mongodb;
 mod notifier;
 mod push;
+mod random;
 mod redis;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
 mod samples;
 mod sqlite;
+mod transfer;
 mod types;
 mod unique;
 
@@ -37,6 +40,7 @@ pub use backend::Store;
 pub use commit_rules::{MAX_ID_BYTES, MAX_OUTBOX_BYTES};
 pub use control::{Control, ControlMessage, MAX_CONTROL_BYTES, MAX_CONTROLS};
 pub use conversation::{ConversationChange, ListChange, SavedConversation, StoredConversation};
+pub use encrypted::{EncryptedStore, Keyring, refuse_encrypted};
 pub use error::StoreError;
 pub use event_chunk::{EventChunk, LoggedEvent};
 pub use follower::Follower;
@@ -49,6 +53,11 @@ pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use redis::{RedisOptions, RedisStore};
 pub use sqlite::SqliteStore;
+pub use transfer::{
+    ConversationRecord, EventsRecord, ExportFile, Exported, IdPage, ImportBatch, ImportProgress, Imported,
+    OwnerRecord, Record, RecordKind, RecordSource, StoreReader, TaskContent, Transfer, TransferError,
+    Verified, export, import, refuse_unfinished, verify,
+};
 pub use types::{
     Commit, Fence, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace,
     TaskRecord, TaskReply,

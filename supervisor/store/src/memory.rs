@@ -1,5 +1,7 @@
 //! A store in memory: for tests, and for data that may be lost with the process.
 
+mod transfer;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,6 +37,7 @@ struct StoredData {
     conversations: HashMap<String, Conversation>,
     tasks: HashMap<String, Task>,
     owners: HashMap<String, Owner>,
+    import: Option<transfer::Import>,
 }
 
 struct Conversation {
@@ -375,7 +378,7 @@ impl StoredData {
         if let Some(cutoff) = retention.conversations_before {
             self.forget_conversations(cutoff);
         }
-        let Self { tasks, conversations, owners } = self;
+        let Self { tasks, conversations, owners, .. } = self;
         let used: HashSet<_> = tasks.values().map(|task| task.record.context.as_str()).collect();
         owners.retain(|context, _| used.contains(context.as_str()) || conversations.contains_key(context));
         Pruned { tasks: before.0 - self.tasks.len(), conversations: before.1 - self.conversations.len() }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::commit_rules::check_id;
 use crate::error::StoreError;
+use crate::json::limit_of;
 
 /// Most bytes of the body of one push configuration.
 pub const MAX_PUSH_BYTES: usize = 16 << 10;
@@ -51,7 +52,7 @@ impl PushChange {
         check_id("task", &push.task)?;
         check_id("push configuration", &push.id)?;
         match push.body.len() {
-            ..=MAX_PUSH_BYTES => Ok(Self::Put(push)),
+            bytes if bytes <= limit_of(&push.body, MAX_PUSH_BYTES) => Ok(Self::Put(push)),
             bytes => Err(StoreError::TooLarge {
                 what: format!("the push configuration {:?} of task {:?}", push.id, push.task),
                 bytes,

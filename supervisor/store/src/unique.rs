@@ -2,18 +2,11 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use jiff::Timestamp;
+use crate::random;
 
 /// A text that no other call and no other process makes.
 pub(crate) fn unique() -> String {
     static CALLS: AtomicU64 = AtomicU64::new(0);
-    static PROCESS: std::sync::LazyLock<u128> = std::sync::LazyLock::new(random);
-    format!("{:032x}-{}", *PROCESS, CALLS.fetch_add(1, Ordering::Relaxed))
-}
-
-/// The keys of the standard hash map are random for each process.
-fn random() -> u128 {
-    use std::hash::{BuildHasher as _, RandomState};
-    let half = || u128::from(RandomState::new().hash_one(Timestamp::now().as_nanosecond()));
-    half() << 64 | half()
+    static PROCESS: std::sync::LazyLock<String> = std::sync::LazyLock::new(random::text);
+    format!("{}-{}", *PROCESS, CALLS.fetch_add(1, Ordering::Relaxed))
 }

@@ -17,6 +17,7 @@ mod compose;
 mod connectivity;
 mod cors;
 mod depth;
+mod encryption;
 mod environment_page;
 mod kb;
 mod kill;
@@ -34,6 +35,7 @@ mod replicas;
 mod routing;
 mod script;
 mod stop;
+mod store_copy;
 mod takeover;
 
 use anyhow::Result;

@@ -1,7 +1,6 @@
 //! Opens the store in a server: Redis or MongoDB.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
@@ -20,30 +19,33 @@ const REDIS_URLS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_REDIS_URL", "REDIS_URL"];
 #[cfg(feature = "mongodb")]
 const MONGODB_URIS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_MONGODB_URI", "MONGODB_URI"];
 
-/// Opens Redis.
+/// Opens Redis. If it cannot be reached and is not required, returns a store in memory, whose restriction is the reason.
 pub(super) async fn redis(
     env: &Environment,
     database: &str,
     required: bool,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
-) -> anyhow::Result<Arc<dyn Store>> {
-    let url = first(env, &REDIS_URLS);
-    let url = url.context(
-        "failed to open the redis store: there is no URL of the server: set REDIS_URL, in the Secret of spec.store.redis or as a variable",
-    )?;
-    let certificate_authority = set(env, "REDIS_CA");
-    let options = RedisOptions { url, database: database.to_owned(), certificate_authority };
-    usable(Arc::new(RedisStore::open(&options)?), "Redis", required, stop_signal).await
+) -> anyhow::Result<Result<RedisStore, MemoryStore>> {
+    let store = RedisStore::open(&redis_options(env, database)?)?;
+    usable(store, "Redis", required, stop_signal).await
 }
 
-/// Opens MongoDB. The certificate authority is a file of the mounted Secret, because the driver reads a file.
+/// The Redis server that the variables name.
+pub(in crate::cli) fn redis_options(env: &Environment, database: &str) -> anyhow::Result<RedisOptions> {
+    let url = first(env, &REDIS_URLS).context(
+        "failed to open the redis store: there is no URL of the server: set REDIS_URL, in the Secret of spec.store.redis or as a variable",
+    )?;
+    Ok(RedisOptions { url, database: database.to_owned(), certificate_authority: set(env, "REDIS_CA") })
+}
+
+/// As [`redis`] for MongoDB. The certificate authority is a file of the mounted Secret, because the driver reads a file.
 #[cfg(feature = "mongodb")]
 pub(super) async fn mongodb(
     env: &Environment,
     (database, secrets_dir): (&str, Option<&str>),
     required: bool,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
-) -> anyhow::Result<Arc<dyn Store>> {
+) -> anyhow::Result<Result<caipe_store::MongodbStore, MemoryStore>> {
     let uri = first(env, &MONGODB_URIS);
     let uri = uri.context(
         "failed to open the mongodb store: there is no URI of the server: set MONGODB_URI, in the Secret of spec.store.mongodb or as a variable",
@@ -53,7 +55,7 @@ pub(super) async fn mongodb(
     let mounted = secrets_dir.map(|directory| std::path::Path::new(directory).join("MONGODB_CA"));
     let certificate_authority = mounted.filter(|file| file.is_file());
     let options = caipe_store::MongodbOptions { uri, database, certificate_authority };
-    usable(Arc::new(caipe_store::MongodbStore::open(&options)?), "MongoDB", required, stop_signal).await
+    usable(caipe_store::MongodbStore::open(&options)?, "MongoDB", required, stop_signal).await
 }
 
 /// Refuses MongoDB, because this program was built without it.
@@ -63,7 +65,7 @@ pub(super) async fn mongodb(
     _: (&str, Option<&str>),
     _: bool,
     _: Pin<&mut impl Future<Output = ()>>,
-) -> anyhow::Result<Arc<dyn Store>> {
+) -> anyhow::Result<Result<MemoryStore, MemoryStore>> {
     anyhow::bail!(
         "failed to open the mongodb store: this program was built without it: build it with the cargo feature `mongodb`, which the image has, or choose redis or sqlite"
     )
@@ -96,20 +98,20 @@ fn set(env: &Environment, name: &str) -> Option<String> {
 
 /// Returns the store once it can be written to. If the server cannot be reached, fails if it is required; otherwise returns a
 /// store in memory, whose restriction is the reason.
-async fn usable(
-    store: Arc<dyn Store>,
+async fn usable<S: Store>(
+    store: S,
     server: &str,
     required: bool,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
-) -> anyhow::Result<Arc<dyn Store>> {
-    let Err(error) = reached(&*store, server, stop_signal).await? else { return Ok(store) };
+) -> anyhow::Result<Result<S, MemoryStore>> {
+    let Err(error) = reached(&store, server, stop_signal).await? else { return Ok(Ok(store)) };
     if required {
         return Err(error).context("the store is required, and the server does not start without it");
     }
     let reason =
         format!("conversations are in memory since the start, because {server} could not be used: {error}");
     tracing::warn!("{reason}; restart to use {server}");
-    Ok(Arc::new(MemoryStore::instead_of(reason)))
+    Ok(Err(MemoryStore::instead_of(reason)))
 }
 
 /// Waits until the store can be written to, but not beyond a stop signal. The inner error is the one of the last attempt.

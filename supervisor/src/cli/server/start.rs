@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use anyhow::Context;
 use caipe_crds::rendered::Store as StoreChoice;
-use caipe_store::{MemoryStore, SqliteStore, Store, StoreError};
+use caipe_store::{
+    EncryptedStore, Keyring, MemoryStore, SqliteStore, Store, StoreError, Transfer, refuse_encrypted,
+    refuse_unfinished,
+};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
 
@@ -18,6 +21,8 @@ use crate::secrets::{Environment, with_secrets};
 
 /// How long another process may use the store: the grace period of a stopping process, and the time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
+/// The variable with the keys that encrypt the values of the store.
+const KEYS: &str = "CAIPE_STORE_ENCRYPTION_KEYS";
 /// The time between two attempts to open it.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -43,7 +48,7 @@ pub(super) async fn open_store(
                 Err(StoreError::InUse { .. }) => take_over(file, stop_signal).await?,
                 opened => opened?,
             };
-            Ok(Arc::new(store))
+            served(Arc::new(store), env).await
         }
         StoreChoice::Memory {} => {
             tracing::warn!("conversations are kept in memory and are gone when the process ends");
@@ -51,14 +56,42 @@ pub(super) async fn open_store(
         }
         StoreChoice::Redis { database, required, secrets_dir, .. } => {
             let env = with_secrets(env, secrets_dir.as_deref());
-            external_store::redis(&env, database, *required, stop_signal).await
+            match external_store::redis(&env, database, *required, stop_signal).await? {
+                Ok(store) => served(Arc::new(store), &env).await,
+                Err(memory) => Ok(Arc::new(memory)),
+            }
         }
         StoreChoice::Mongodb { database, required, secrets_dir, .. } => {
             let secrets_dir = secrets_dir.as_deref();
             let env = with_secrets(env, secrets_dir);
-            external_store::mongodb(&env, (database, secrets_dir), *required, stop_signal).await
+            match external_store::mongodb(&env, (database, secrets_dir), *required, stop_signal).await? {
+                Ok(store) => unencrypted(Arc::new(store), &env),
+                Err(memory) => Ok(Arc::new(memory)),
+            }
         }
     }
+}
+
+/// A store whose values cannot be encrypted.
+fn unencrypted(store: Arc<dyn Store>, env: &Environment) -> anyhow::Result<Arc<dyn Store>> {
+    anyhow::ensure!(
+        env.get(KEYS).is_none_or(|keys| keys.trim().is_empty()),
+        "{KEYS}: values in {} cannot be encrypted: remove the keys, or choose redis or sqlite",
+        store.backend()
+    );
+    Ok(store)
+}
+
+/// The store with encrypted values, if there are keys. Fails for a store that cannot be served with this configuration.
+async fn served(store: Arc<dyn Transfer>, env: &Environment) -> anyhow::Result<Arc<dyn Store>> {
+    refuse_unfinished(&*store).await?;
+    let Some(keys) = env.get(KEYS).filter(|keys| !keys.trim().is_empty()) else {
+        refuse_encrypted(&*store).await?;
+        return Ok(store);
+    };
+    let keys = Keyring::parse(keys).with_context(|| KEYS)?;
+    let opened = EncryptedStore::open(store, keys).await;
+    Ok(Arc::new(opened.with_context(|| format!("the store cannot be used with the keys in {KEYS}"))?))
 }
 
 async fn open_sqlite(file: &Path) -> anyhow::Result<Result<SqliteStore, StoreError>> {

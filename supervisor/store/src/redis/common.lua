@@ -7,6 +7,7 @@
 -- w:TASK    hash of push configurations; d:TASK how far each was delivered; `pushes` is the set of tasks with pending ones
 -- leases sorted set of the tasks under way by the end of their lease, 0 if it was released
 -- c:CONTEXT hash: run, touched, owner, turn; l:CONTEXT the set of its lists; s:CONTEXT:LIST one list; `touched` the index by age
+-- import hash of an import that has not ended: export, records, skips
 -- x:PHASE:a, x:PHASE:c:CONTEXT, x:PHASE:o:OWNER   sorted sets of tasks, each as its place and its id
 local P = KEYS[1]
 local PHASES = { 'submitted', 'working', 'input_required', 'completed', 'failed', 'canceled' }

@@ -1,12 +1,15 @@
 //! The connection: one for all commands, which are pipelined, made again when it is lost.
 
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, IntoConnectionInfo as _, Pipeline, Script, TlsCertificates};
-use tokio::time::timeout;
+use redis::{Client, Cmd, FromRedisValue, Pipeline, Script};
+use tokio::time::{Instant, timeout};
 
 use super::RedisOptions;
+use super::client::client;
+use super::discovery::Discovery;
 use super::encode::Arguments;
 use super::error::{translate, unavailable};
 use crate::error::StoreError;
@@ -20,22 +23,32 @@ const CONNECT_DEADLINE: Duration = Duration::from_secs(2);
 /// The wait before an attempt to connect again.
 const AGAIN: Duration = Duration::from_millis(50);
 
+/// How often the primary is looked for, at most.
+const SEARCH_INTERVAL: Duration = Duration::from_millis(200);
+
 /// Most commands that wait for a response, and as many that wait to be sent; further callers wait.
 const IN_FLIGHT: usize = 512;
-
-const PEM_BEGIN: &str = "-----BEGIN CERTIFICATE-----";
 
 /// A connection to the server. Copies share it.
 #[derive(Clone)]
 pub(super) struct Connection {
-    client: Client,
-    manager: ConnectionManager,
+    server: Arc<Mutex<Option<Arc<Server>>>>,
+    discovery: Option<Arc<Discovery>>,
+    /// Held while the primary is looked for, with the time of the last answer.
+    search: Arc<tokio::sync::Mutex<Option<Instant>>>,
     prefix: String,
 }
 
-impl Connection {
-    pub(super) fn new(options: &RedisOptions) -> Result<Self, StoreError> {
-        let client = client(options)?;
+/// A server that takes commands.
+struct Server {
+    client: Client,
+    manager: ConnectionManager,
+    /// Host and port, without user and password.
+    address: String,
+}
+
+impl Server {
+    fn new(client: Client) -> Result<Arc<Self>, StoreError> {
         let config = ConnectionManagerConfig::new()
             .set_connection_timeout(Some(CONNECT_DEADLINE))
             .set_response_timeout(Some(DEADLINE))
@@ -45,16 +58,43 @@ impl Connection {
             .set_concurrency_limit(IN_FLIGHT);
         let manager = ConnectionManager::new_lazy_with_config(client.clone(), config)
             .map_err(|error| unavailable(error.to_string()))?;
-        Ok(Self { client, manager, prefix: format!("{{{}}}:", options.database) })
+        let address = client.get_connection_info().addr().to_string();
+        Ok(Arc::new(Self { client, manager, address }))
+    }
+}
+
+impl Connection {
+    pub(super) fn new(options: &RedisOptions) -> Result<Self, StoreError> {
+        let discovery = Discovery::parse(options)?.map(Arc::new);
+        let server = if discovery.is_some() { None } else { Some(Server::new(client(options)?)?) };
+        let prefix = format!("{{{}}}:", options.database);
+        Ok(Self { server: Arc::new(Mutex::new(server)), discovery, search: Arc::default(), prefix })
     }
 
-    pub(super) const fn client(&self) -> &Client {
-        &self.client
+    /// A client for a connection of its own. Looks for the primary again.
+    pub(super) async fn client(&self) -> Result<Client, StoreError> {
+        if let Some(discovery) = &self.discovery {
+            self.find(discovery).await?;
+        }
+        Ok(self.server().await?.client.clone())
     }
 
-    /// Host and port, without user and password.
-    pub(super) fn server(&self) -> String {
-        self.client.get_connection_info().addr().to_string()
+    /// The servers, without user and password.
+    pub(super) fn name(&self) -> String {
+        match &self.discovery {
+            Some(discovery) => discovery.to_string(),
+            None => self.address().unwrap_or_default(),
+        }
+    }
+
+    /// The host and the port of the server that takes commands now; `None` if it is not known.
+    pub(super) fn address(&self) -> Option<String> {
+        self.known().map(|server| server.address.clone())
+    }
+
+    /// Whether another server may become the primary.
+    pub(super) const fn is_discovered(&self) -> bool {
+        self.discovery.is_some()
     }
 
     pub(super) fn key(&self, name: &str) -> String {
@@ -66,13 +106,11 @@ impl Connection {
         action: &'static str,
         command: &Cmd,
     ) -> Result<T, StoreError> {
-        let mut manager = self.manager.clone();
-        self.in_time(action, command.query_async(&mut manager)).await
+        self.in_time(action, async |mut manager| command.query_async(&mut manager).await).await
     }
 
     pub(super) async fn pipeline(&self, action: &'static str, pipeline: &Pipeline) -> Result<(), StoreError> {
-        let mut manager = self.manager.clone();
-        self.in_time(action, pipeline.exec_async(&mut manager)).await
+        self.in_time(action, async |mut manager| pipeline.exec_async(&mut manager).await).await
     }
 
     pub(super) async fn call<T: FromRedisValue>(
@@ -81,55 +119,71 @@ impl Connection {
         script: &Script,
         arguments: Arguments,
     ) -> Result<T, StoreError> {
-        let mut manager = self.manager.clone();
         let mut call = script.prepare_invoke();
         call.key(&self.prefix).arg(arguments.into_values());
-        self.in_time(action, call.invoke_async(&mut manager)).await
+        let call = &call;
+        self.in_time(action, async |mut manager| call.invoke_async(&mut manager).await).await
+    }
+
+    fn known(&self) -> Option<Arc<Server>> {
+        self.server.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn server(&self) -> Result<Arc<Server>, StoreError> {
+        match (self.known(), &self.discovery) {
+            (Some(server), _) => Ok(server),
+            (None, Some(discovery)) => self.find(discovery).await,
+            (None, None) => Err(unavailable("there is no server")),
+        }
+    }
+
+    /// Asks for the primary, unless that has just been done.
+    async fn find(&self, discovery: &Discovery) -> Result<Arc<Server>, StoreError> {
+        let mut asked = self.search.lock().await;
+        let known = self.known();
+        if let Some(server) = &known
+            && asked.is_some_and(|at| at.elapsed() < SEARCH_INTERVAL)
+        {
+            return Ok(server.clone());
+        }
+        let address = discovery.primary().await?;
+        *asked = Some(Instant::now());
+        if let Some(server) = known.filter(|server| server.address == address) {
+            return Ok(server);
+        }
+        let server = Server::new(discovery.client(&address)?)?;
+        tracing::info!(%address, "Redis has a new primary");
+        *self.server.lock().unwrap_or_else(PoisonError::into_inner) = Some(server.clone());
+        Ok(server)
+    }
+
+    /// Looks for another primary in the background after a failure.
+    fn refresh_primary(&self) {
+        if let Some(discovery) = self.discovery.clone() {
+            let connection = self.clone();
+            tokio::spawn(async move {
+                if let Err(error) = connection.find(&discovery).await {
+                    tracing::debug!(%error, "failed to find the primary");
+                }
+            });
+        }
     }
 
     async fn in_time<T>(
         &self,
         action: &'static str,
-        work: impl Future<Output = redis::RedisResult<T>>,
+        work: impl AsyncFnOnce(ConnectionManager) -> redis::RedisResult<T>,
     ) -> Result<T, StoreError> {
-        match timeout(DEADLINE, work).await {
-            Ok(outcome) => outcome.map_err(|error| translate(&self.server(), action, &error)),
+        let server = self.server().await?;
+        let outcome = match timeout(DEADLINE, work(server.manager.clone())).await {
+            Ok(outcome) => outcome.map_err(|error| translate(&server.address, action, &error)),
             Err(_) => {
-                Err(unavailable(format!("{}: no response within {} s", self.server(), DEADLINE.as_secs())))
+                Err(unavailable(format!("{}: no response within {} s", server.address, DEADLINE.as_secs())))
             }
+        };
+        if matches!(outcome, Err(StoreError::Unavailable { .. })) {
+            self.refresh_primary();
         }
+        outcome
     }
 }
-
-fn client(options: &RedisOptions) -> Result<Client, StoreError> {
-    let refused = |reason: &str| unavailable(format!("the URL of the server {reason}"));
-    let scheme = options.url.split("://").next().unwrap_or_default();
-    if !matches!(scheme, "redis" | "rediss") {
-        return Err(refused(
-            "must begin with redis:// or rediss://; this version supports neither Sentinel nor Cluster",
-        ));
-    }
-    if options.url.contains(',') {
-        return Err(refused("names several servers; this version supports neither Sentinel nor Cluster"));
-    }
-    // The error of the parser may repeat the URL with its password.
-    let info = options.url.as_str().into_connection_info().map_err(|_| {
-        refused("cannot be read; write rediss://USER:PASSWORD@HOST:6379/0, with special characters of the password as %XX")
-    })?;
-    if options.certificate_authority.as_ref().is_some_and(|pem| !pem.contains(PEM_BEGIN)) {
-        return Err(unavailable("the certificate authority of the server is no certificate as PEM"));
-    }
-    let root_cert = options.certificate_authority.as_ref().map(|pem| pem.clone().into_bytes());
-    if root_cert.is_some() && scheme != "rediss" {
-        return Err(refused("begins with redis://, but a certificate authority is given: write rediss://"));
-    }
-    let client = match root_cert {
-        None => Client::open(info),
-        root_cert => Client::build_with_tls(info, TlsCertificates { client_tls: None, root_cert }),
-    };
-    client.map_err(|error| unavailable(format!("failed to prepare the connection: {error}")))
-}
-
-#[cfg(test)]
-#[path = "connection_tests.rs"]
-mod tests;

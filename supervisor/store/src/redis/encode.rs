@@ -31,11 +31,15 @@ impl Arguments {
         self.0
     }
 
-    fn push(&mut self, value: impl Into<String>) {
+    pub(super) fn all(&mut self, values: impl IntoIterator<Item = String>) {
+        self.0.extend(values);
+    }
+
+    pub(super) fn push(&mut self, value: impl Into<String>) {
         self.0.push(value.into());
     }
 
-    fn number(&mut self, number: u64) {
+    pub(super) fn number(&mut self, number: u64) {
         self.0.push(number.to_string());
     }
 
@@ -58,8 +62,8 @@ pub(super) fn millis(duration: Duration) -> u64 {
 }
 
 /// The owner as the scripts compare it: `-` for none.
-fn owner_of(record: &TaskRecord) -> String {
-    record.owner.as_ref().map_or_else(|| "-".to_owned(), |owner| format!("={owner}"))
+pub(super) fn owner_of(owner: Option<&str>) -> String {
+    owner.map_or_else(|| "-".to_owned(), |owner| format!("={owner}"))
 }
 
 /// Checks a commit and writes it as arguments.
@@ -106,7 +110,7 @@ pub(super) fn commit(commit: Commit, sender: &str, at: Timestamp) -> Result<Argu
 
 fn add_record(to: &mut Arguments, record: TaskRecord) -> Result<(), StoreError> {
     let json = sized(|| format!("the record of task {:?}", record.id), encode(&record)?)?;
-    let (owner, place) = (owner_of(&record), place_of(record.updated));
+    let (owner, place) = (owner_of(record.owner.as_deref()), place_of(record.updated));
     to.push(record.id);
     to.push(record.context);
     to.push(record.phase.as_str());

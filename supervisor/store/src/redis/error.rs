@@ -64,8 +64,10 @@ fn hint(error: &RedisError) -> Option<&'static str> {
         "the user needs the commands, keys and channels that the documentation of stores lists"
     } else if says(&["MISCONF"]) {
         "the server cannot write to its disk"
-    } else if says(&["MOVED", "ASK", "CROSSSLOT", "CLUSTERDOWN"]) {
-        "this version does not support Redis Cluster"
+    } else if says(&["MOVED", "ASK", "CROSSSLOT"]) {
+        "another node of the cluster has the keys: write redis+cluster:// in the URL to follow them"
+    } else if says(&["CLUSTERDOWN"]) {
+        "the cluster accepts no commands"
     } else if says(&["LOADING", "BUSY", "MASTERDOWN", "NOREPLICAS"]) {
         "the server accepts no commands yet"
     } else {

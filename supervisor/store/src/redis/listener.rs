@@ -50,12 +50,17 @@ async fn listen(
     let [events, controls, reads, texts] =
         ["events", "controls", READS, &live.channel()].map(|name| connection.key(name));
     let subscribe = async {
-        let mut subscription = connection.client().get_async_pubsub().await?;
-        subscription.subscribe(&[&events, &controls, &reads, &texts]).await?;
-        redis::RedisResult::Ok(subscription)
+        let client = connection.client().await.map_err(|error| error.to_string())?;
+        let subscription = async {
+            let mut subscription = client.get_async_pubsub().await?;
+            subscription.subscribe(&[&events, &controls, &reads, &texts]).await?;
+            redis::RedisResult::Ok(subscription)
+        };
+        subscription.await.map_err(|error| error.to_string())
     };
     let subscription = timeout(DEADLINE, subscribe).await.map_err(|error| error.to_string())?;
-    let (mut sink, mut messages) = subscription.map_err(|error| error.to_string())?.split();
+    let (mut sink, mut messages) = subscription?.split();
+    let address = connection.address().unwrap_or_default();
     *wait = FIRST_WAIT;
     watchers.events.notify_all();
     watchers.controls.notify_all();
@@ -79,6 +84,10 @@ async fn listen(
                 }
             }
             _ = pings.tick() => {
+                // The keys may be at another server now, whose subscribers show that the store is in use.
+                if connection.address().is_some_and(|now| now != address) {
+                    return Ok(());
+                }
                 live.refresh();
                 ping(&mut sink).await?;
             }

@@ -3,7 +3,9 @@
 //! Each write is one script, so it happens completely or not at all. All keys have one hash tag. Changes are published; a reader
 //! that misses a message reads the log again when the subscription is back.
 
+mod client;
 mod connection;
+mod discovery;
 mod encode;
 mod error;
 mod listener;
@@ -11,6 +13,7 @@ mod publisher;
 mod read;
 mod scripts;
 mod server;
+mod transfer;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -53,7 +56,9 @@ const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 /// Where the server is, and which keys the store uses.
 #[derive(Clone, Default)]
 pub struct RedisOptions {
-    /// `redis://` or `rediss://`, with user and password where the server wants them.
+    /// `redis://` or `rediss://`, with user and password where the server wants them; or
+    /// `redis+sentinel://USER:PASSWORD@HOST:26379,HOST:26379/PRIMARY/0`, or `redis+cluster://USER:PASSWORD@HOST:6379,HOST:6379`;
+    /// both also with `rediss+`.
     pub url: String,
     /// The prefix of all keys. Stores with different names share nothing.
     pub database: String,
@@ -91,7 +96,7 @@ pub struct RedisStore {
     checked: Arc<Mutex<Option<Checked>>>,
     /// Marks the published changes of this process, whose readers learn of them directly.
     sender: Arc<str>,
-    _listener: Arc<AbortOnDropHandle<()>>,
+    listener: Option<Arc<AbortOnDropHandle<()>>>,
 }
 
 impl RedisStore {
@@ -100,22 +105,25 @@ impl RedisStore {
     /// # Errors
     /// When the URL or the certificate authority cannot be used.
     pub fn open(options: &RedisOptions) -> Result<Self, StoreError> {
+        let mut store = Self::open_alone(options)?;
+        let (connection, watchers) = (store.connection.clone(), store.watchers.clone());
+        let listener = listener::run(connection, watchers, store.live.clone(), store.sender.clone());
+        store.listener = Some(Arc::new(AbortOnDropHandle::new(tokio::spawn(listener))));
+        Ok(store)
+    }
+
+    /// A store that does not listen to changes of other processes, so that it does not count as a running supervisor. For
+    /// [`Transfer`](crate::Transfer).
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_alone(options: &RedisOptions) -> Result<Self, StoreError> {
         let connection = Connection::new(options)?;
-        let watchers = Arc::<Watchers>::default();
         let sender: Arc<str> = unique().into();
-        let live =
-            Arc::new(LiveExchange::new(sender.clone(), |queue| publisher::send(connection.clone(), queue)));
-        let listener = listener::run(connection.clone(), watchers.clone(), live.clone(), sender.clone());
-        let listener = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self {
-            connection,
-            watchers,
-            live,
-            order: Arc::default(),
-            checked: Arc::default(),
-            sender,
-            _listener: Arc::new(listener),
-        })
+        let publish = |queue| publisher::send(connection.clone(), queue);
+        let live = Arc::new(LiveExchange::new(sender.clone(), publish));
+        let (watchers, order, checked) = Default::default();
+        Ok(Self { connection, watchers, live, order, checked, sender, listener: None })
     }
 
     async fn write(
@@ -148,7 +156,7 @@ impl RedisStore {
 
 impl std::fmt::Debug for RedisStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("RedisStore").field("server", &self.connection.server()).finish_non_exhaustive()
+        f.debug_struct("RedisStore").field("server", &self.connection.name()).finish_non_exhaustive()
     }
 }
 

@@ -20,7 +20,7 @@ use crate::types::{OutboxEntry, TaskFilter, TaskPhase, TaskRecord};
 /// Most tasks, and most chunks of events, in one response.
 const PAGE: usize = 256;
 
-const PHASES: [TaskPhase; 6] = [
+pub(super) const PHASES: [TaskPhase; 6] = [
     TaskPhase::Submitted,
     TaskPhase::Working,
     TaskPhase::InputRequired,

@@ -23,3 +23,6 @@ pub(super) static PUSHES: LazyLock<Script> = script!("pushes.lua");
 pub(super) static ALL_OF: LazyLock<Script> = script!("all_of.lua");
 pub(super) static SETTLE: LazyLock<Script> = script!("settle.lua");
 pub(super) static PRUNE: LazyLock<Script> = script!("prune.lua");
+pub(super) static EXPORT_TASK: LazyLock<Script> = script!("export_task.lua");
+pub(super) static EXPORT_CONVERSATION: LazyLock<Script> = script!("export_conversation.lua");
+pub(super) static IMPORT: LazyLock<Script> = script!("import.lua");

@@ -21,7 +21,11 @@ pub(super) async fn restrictions(connection: &Connection) -> Option<Vec<String>>
     let config: Result<HashMap<String, String>, _> =
         connection.query("read", config.arg("GET").arg("appendfsync")).await;
     let fsync = config.ok().and_then(|config| config.get("appendfsync").cloned());
-    Some(found(&info, fsync.as_deref()))
+    let mut found = found(&info, fsync.as_deref());
+    if connection.is_discovered() {
+        found.push("a failover of Redis may replace the primary by a replica that lacks the last acknowledged writes; `min-replicas-to-write 1` makes that rarer".to_owned());
+    }
+    Some(found)
 }
 
 fn found(info: &HashMap<&str, &str>, fsync: Option<&str>) -> Vec<String> {

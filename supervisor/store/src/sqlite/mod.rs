@@ -5,12 +5,14 @@
 
 mod controls;
 mod error;
+mod import;
 mod open;
 mod outbox;
 mod push;
 mod read;
 mod rows;
 mod schema;
+mod transfer;
 mod writer;
 
 use std::path::{Path, PathBuf};

@@ -1,15 +1,23 @@
 //! The rows of the outbox.
 
 use jiff::Timestamp;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Params, params};
 
 use super::error::Failure;
 use crate::types::OutboxEntry;
 
 pub(super) fn all(connection: &Connection) -> Result<Vec<OutboxEntry>, Failure> {
-    const SQL: &str = "SELECT task, id, body, deadline FROM outbox ORDER BY task, id";
-    let mut statement = connection.prepare_cached(SQL)?;
-    let rows = statement.query_map([], |row| {
+    select(connection, "ORDER BY task, id", [])
+}
+
+pub(super) fn of(connection: &Connection, task: &str) -> Result<Vec<OutboxEntry>, Failure> {
+    select(connection, "WHERE task = ?1 ORDER BY id", [task])
+}
+
+fn select(connection: &Connection, rest: &str, params: impl Params) -> Result<Vec<OutboxEntry>, Failure> {
+    let sql = format!("SELECT task, id, body, deadline FROM outbox {rest}");
+    let mut statement = connection.prepare_cached(&sql)?;
+    let rows = statement.query_map(params, |row| {
         let deadline = Timestamp::from_microsecond(row.get(3)?).unwrap_or_default();
         Ok(OutboxEntry { task: row.get(0)?, id: row.get(1)?, body: row.get(2)?, deadline })
     })?;

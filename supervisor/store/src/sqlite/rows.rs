@@ -48,7 +48,7 @@ pub(super) fn commit(connection: &Connection, prepared: &PreparedCommit) -> Resu
         let is_known =
             connection.prepare_cached("SELECT 1 FROM tasks WHERE id = ?1")?.exists([&record.id])?;
         admit_new(record, is_known, owner(connection, &record.context)?.as_ref())?;
-        put_owner(connection, record)?;
+        put_owner(connection, &record.context, &Owner(record.owner.clone()))?;
     }
     let position = fence.map(|fence| position(connection, &fence.task)).transpose()?.flatten();
     if !admit(commit, position)? {
@@ -101,17 +101,21 @@ pub(super) fn acquire(connection: &Connection, task: &str) -> Result<Lease, Fail
 }
 
 /// `None` if there is no such conversation.
-fn owner(connection: &Connection, context: &str) -> rusqlite::Result<Option<Owner>> {
+pub(super) fn owner(connection: &Connection, context: &str) -> rusqlite::Result<Option<Owner>> {
     const SQL: &str = "SELECT owner FROM conversation_owners WHERE context = ?1";
     connection.prepare_cached(SQL)?.query_row([context], |row| row.get(0).map(Owner)).optional()
 }
 
-fn put_owner(connection: &Connection, record: &TaskRecord) -> rusqlite::Result<()> {
+pub(super) fn put_owner(
+    connection: &Connection,
+    context: &str,
+    Owner(owner): &Owner,
+) -> rusqlite::Result<()> {
     const SQL: &str = "INSERT OR IGNORE INTO conversation_owners (context, owner) VALUES (?1, ?2)";
-    run(connection, SQL, params![record.context, record.owner])
+    run(connection, SQL, params![context, owner])
 }
 
-fn put_task(connection: &Connection, record: &TaskRecord, json: &str) -> rusqlite::Result<()> {
+pub(super) fn put_task(connection: &Connection, record: &TaskRecord, json: &str) -> rusqlite::Result<()> {
     const SQL: &str =
         "INSERT INTO tasks (id, context, phase, owner, updated, record) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         ON CONFLICT (id) DO UPDATE SET context = ?2, phase = ?3, owner = ?4, updated = ?5, record = ?6";
@@ -151,7 +155,7 @@ fn handle_controls(connection: &Connection, task: &str, handled: u64) -> rusqlit
     run(connection, "DELETE FROM controls WHERE task = ?1 AND number <= ?2", params![task, column(forgotten)])
 }
 
-fn put_events(connection: &Connection, task: &str, chunk: &EventChunk) -> rusqlite::Result<()> {
+pub(super) fn put_events(connection: &Connection, task: &str, chunk: &EventChunk) -> rusqlite::Result<()> {
     const SQL: &str =
         "INSERT INTO events (task, first_seq, last_seq, chunks) VALUES (?1, ?2, ?3, '[' || ?4 || ']')";
     run(connection, SQL, params![task, column(chunk.first), column(chunk.last), chunk.json])

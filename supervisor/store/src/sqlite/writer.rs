@@ -11,11 +11,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
 use super::rows::PreparedCommit;
-use super::{controls, outbox, push, rows};
+use super::{controls, import, outbox, push, rows};
 use crate::control::ControlMessage;
 use crate::error::StoreError;
 use crate::notifier::Notifier;
 use crate::push::PushChange;
+use crate::transfer::ImportBatch;
 use crate::types::{Lease, Pruned, Retention};
 
 /// Most jobs in one transaction, which bounds how long each of them waits.
@@ -32,11 +33,13 @@ pub(super) struct Job {
     pub(super) done: Answer,
 }
 
-/// The result of a write. Only a prune counts anything, and only an acquisition has a lease.
+/// The result of a write. Only a prune and an import count anything, and only an acquisition has a lease.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
     pub(super) pruned: Pruned,
     pub(super) lease: Lease,
+    /// The imported conversations and tasks that were there.
+    pub(super) left: u64,
 }
 
 type Answer = oneshot::Sender<Result<Done, StoreError>>;
@@ -48,6 +51,9 @@ pub(super) enum Work {
     Settle { task: String, id: String },
     Push(PushChange),
     Prune(Retention),
+    BeginImport(String),
+    Import(Box<ImportBatch>),
+    FinishImport,
     Probe(Timestamp),
     Close,
 }
@@ -180,6 +186,9 @@ impl Work {
             Self::Settle { task, id } => outbox::settle(&savepoint, task, id)?,
             Self::Push(change) => push::change(&savepoint, change)?,
             Self::Prune(retention) => done.pruned = rows::prune(&savepoint, *retention)?,
+            Self::BeginImport(export) => import::begin(&savepoint, export)?,
+            Self::Import(batch) => done.left = import::import(&savepoint, batch)?,
+            Self::FinishImport => import::finish(&savepoint)?,
             Self::Probe(at) => rows::probe(&savepoint, *at)?,
             Self::Close => {}
         }
@@ -195,6 +204,7 @@ impl Work {
             Self::Settle { .. } => "settle an outbox entry",
             Self::Push(_) => "keep a push configuration",
             Self::Prune(_) => "prune",
+            Self::BeginImport(_) | Self::Import(_) | Self::FinishImport => "import",
             Self::Probe(_) => "write a probe",
             Self::Close => "close",
         }

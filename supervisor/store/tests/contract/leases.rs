@@ -12,7 +12,8 @@ const SHORT: Duration = Duration::from_secs(2);
 /// The clock by which leases end.
 pub(crate) enum Clock {
     Process,
-    Redis(String),
+    /// The URL, and the keys that move.
+    Redis(String, String),
     #[cfg(feature = "mongodb")]
     Mongodb(String),
 }
@@ -20,10 +21,11 @@ pub(crate) enum Clock {
 impl Clock {
     pub(crate) fn of(place: &Place) -> Self {
         match place {
-            Place::Redis(server) => return Self::Redis(server.url()),
+            Place::Redis(server) => return Self::Redis(server.url(), "*".to_owned()),
+            Place::Cluster { node, prefix, .. } => return Self::Redis(node.clone(), prefix.clone()),
             #[cfg(feature = "mongodb")]
             Place::Mongodb(server) => return Self::Mongodb(server.uri()),
-            _ => {}
+            Place::Memory | Place::Directory(_) => {}
         }
         tokio::time::pause();
         Self::Process
@@ -31,24 +33,26 @@ impl Clock {
 
     /// A server's clock cannot be moved, so the ends of all its leases move towards it.
     async fn advance(&self, by: Duration) {
-        const SHIFT: &str = "for _, key in ipairs(redis.call('KEYS', '*:t:*')) do
+        const SHIFT: &str = "for _, key in ipairs(redis.call('KEYS', ARGV[2] .. ':t:*')) do
             if redis.call('HEXISTS', key, 'until') == 1 then redis.call('HINCRBY', key, 'until', -ARGV[1]) end
         end
-        for _, key in ipairs(redis.call('KEYS', '*:leases')) do
+        for _, key in ipairs(redis.call('KEYS', ARGV[2] .. ':leases')) do
             for _, id in ipairs(redis.call('ZRANGEBYSCORE', key, '(0', '+inf')) do
                 redis.call('ZINCRBY', key, -ARGV[1], id)
             end
         end";
-        let url = match self {
+        let (url, prefix) = match self {
             Self::Process => return tokio::time::advance(by).await,
-            Self::Redis(url) => url,
+            Self::Redis(url, prefix) => (url, prefix),
             #[cfg(feature = "mongodb")]
             Self::Mongodb(uri) => return shift_terms(uri, by).await,
         };
         let client = redis::Client::open(url.as_str()).unwrap();
         let mut connection = client.get_multiplexed_async_connection().await.unwrap();
         let millis = u64::try_from(by.as_millis()).unwrap();
-        redis::cmd("EVAL").arg(SHIFT).arg(0).arg(millis).query_async::<()>(&mut connection).await.unwrap();
+        let mut command = redis::cmd("EVAL");
+        command.arg(SHIFT).arg(0).arg(millis).arg(prefix);
+        command.query_async::<()>(&mut connection).await.unwrap();
     }
 }
 

@@ -4,6 +4,7 @@
 
 mod controls;
 mod conversations;
+mod copies;
 mod following;
 mod leases;
 mod logs;
@@ -17,8 +18,8 @@ use std::sync::Arc;
 
 #[cfg(feature = "mongodb")]
 use caipe_fixtures::mongodb::MongodbServer;
-use caipe_fixtures::redis::RedisServer;
-use caipe_store::Store;
+use caipe_fixtures::redis::{RedisCluster, RedisServer};
+use caipe_store::{EncryptedStore, Keyring, Store, Transfer};
 use tempfile::TempDir;
 
 /// Where the data of a store is, which is removed with it.
@@ -28,10 +29,25 @@ enum Place {
     Redis(RedisServer),
     #[cfg(feature = "mongodb")]
     Mongodb(MongodbServer),
+    /// A cluster that all tests share: the node that has the keys, and how they begin.
+    Cluster {
+        node: String,
+        prefix: String,
+        _cluster: Arc<RedisCluster>,
+    },
 }
 
 /// An empty store and its place.
 struct Fresh(Arc<dyn Store>, Place);
+
+/// An empty store that no supervisor serves, and its place.
+struct Alone(Arc<dyn Transfer>, #[expect(dead_code, reason = "removed when dropped")] Place);
+
+/// The store with encrypted values.
+async fn encrypted(store: Arc<dyn Transfer>) -> Arc<dyn Store> {
+    let keys = Keyring::parse("test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
+    Arc::new(EncryptedStore::open(store, keys).await.unwrap())
+}
 
 /// One test for each rule. The argument makes a [`Fresh`].
 macro_rules! store_contract {
@@ -100,6 +116,16 @@ macro_rules! store_contract {
             the_backend_is_healthy,
         }
     };
+    // The rule gets a store that no supervisor serves.
+    ($fresh:expr, alone $module:ident: $($rule:ident,)*) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $rule() {
+                let alone = $fresh;
+                crate::$module::$rule(&alone.0).await;
+            }
+        )*
+    };
     // The rule gets the shared store.
     ($fresh:expr, shared $module:ident: $($rule:ident,)*) => {
         $(
@@ -132,14 +158,27 @@ macro_rules! store_contract {
     };
 }
 
+/// One test for each rule of copies.
+macro_rules! copies_contract {
+    ($fresh:expr) => {
+        store_contract! { $fresh, alone copies:
+            a_copy_has_everything,
+            content_is_never_replaced,
+            an_interrupted_import_continues,
+            each_difference_is_reported,
+        }
+    };
+}
+
 mod memory {
     use std::sync::Arc;
 
     use caipe_store::MemoryStore;
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
 
     store_contract!(Fresh(Arc::new(MemoryStore::new()), Place::Memory));
+    copies_contract!(Alone(Arc::new(MemoryStore::new()), Place::Memory));
 }
 
 mod sqlite {
@@ -147,15 +186,62 @@ mod sqlite {
 
     use caipe_store::SqliteStore;
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
 
-    fn fresh() -> Fresh {
+    fn open() -> (Arc<SqliteStore>, Place) {
         let directory = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&directory.path().join("caipe.db")).unwrap();
-        Fresh(Arc::new(store), Place::Directory(directory))
+        (Arc::new(store), Place::Directory(directory))
+    }
+
+    fn fresh() -> Fresh {
+        let (store, place) = open();
+        Fresh(store, place)
+    }
+
+    fn alone() -> Alone {
+        let (store, place) = open();
+        Alone(store, place)
     }
 
     store_contract!(fresh());
+    copies_contract!(alone());
+}
+
+/// SQLite and Redis with encrypted values.
+mod encrypted_sqlite {
+    use std::sync::Arc;
+
+    use caipe_store::SqliteStore;
+
+    use crate::{Fresh, Place, encrypted};
+
+    async fn fresh() -> Fresh {
+        let directory = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&directory.path().join("caipe.db")).unwrap();
+        Fresh(encrypted(Arc::new(store)).await, Place::Directory(directory))
+    }
+
+    store_contract!(fresh().await);
+}
+
+mod encrypted_redis {
+    use std::sync::Arc;
+
+    use caipe_fixtures::redis::RedisServer;
+    use caipe_store::{RedisOptions, RedisStore};
+
+    use crate::{Fresh, Place, encrypted};
+
+    async fn fresh() -> Fresh {
+        let server = RedisServer::start(&[]).unwrap();
+        let options =
+            RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
+        let store = RedisStore::open(&options).unwrap();
+        Fresh(encrypted(Arc::new(store)).await, Place::Redis(server))
+    }
+
+    store_contract!(fresh().await);
 }
 
 mod redis_store {
@@ -164,16 +250,26 @@ mod redis_store {
     use caipe_fixtures::redis::RedisServer;
     use caipe_store::{RedisOptions, RedisStore};
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
+
+    fn options(server: &RedisServer) -> RedisOptions {
+        RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() }
+    }
 
     fn fresh() -> Fresh {
         let server = RedisServer::start(&[]).unwrap();
-        let options =
-            RedisOptions { url: server.url(), database: "caipe".to_owned(), ..RedisOptions::default() };
-        Fresh(Arc::new(RedisStore::open(&options).unwrap()), Place::Redis(server))
+        let store = RedisStore::open(&options(&server)).unwrap();
+        Fresh(Arc::new(store), Place::Redis(server))
+    }
+
+    fn alone() -> Alone {
+        let server = RedisServer::start(&[]).unwrap();
+        let store = RedisStore::open_alone(&options(&server)).unwrap();
+        Alone(Arc::new(store), Place::Redis(server))
     }
 
     store_contract!(fresh());
+    copies_contract!(alone());
 }
 
 #[cfg(feature = "mongodb")]
@@ -193,6 +289,44 @@ mod mongodb_store {
             ..MongodbOptions::default()
         };
         Fresh(Arc::new(MongodbStore::open(&options).unwrap()), Place::Mongodb(server))
+    }
+
+    store_contract!(fresh());
+}
+
+/// A cluster of three nodes, which the tests share.
+mod redis_cluster {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::sync::{Arc, Mutex, Weak};
+
+    use caipe_fixtures::redis::RedisCluster;
+    use caipe_store::{RedisOptions, RedisStore};
+
+    use crate::{Fresh, Place};
+
+    /// The cluster while a test uses it.
+    static CLUSTER: Mutex<Weak<RedisCluster>> = Mutex::new(Weak::new());
+
+    fn cluster() -> Arc<RedisCluster> {
+        let mut running = CLUSTER.lock().unwrap();
+        running.upgrade().unwrap_or_else(|| {
+            let started = Arc::new(RedisCluster::start().unwrap());
+            *running = Arc::downgrade(&started);
+            started
+        })
+    }
+
+    /// Each test has keys of its own, at one of the nodes.
+    fn fresh() -> Fresh {
+        static TESTS: AtomicU32 = AtomicU32::new(0);
+        let cluster = cluster();
+        let database = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
+        let prefix = format!("{{{database}}}");
+        let (node, _) = cluster.nodes_of(&format!("{prefix}:format")).unwrap();
+        let node = node.url();
+        let options = RedisOptions { url: cluster.url(), database, ..RedisOptions::default() };
+        let store = RedisStore::open(&options).unwrap();
+        Fresh(Arc::new(store), Place::Cluster { node, prefix, _cluster: cluster })
     }
 
     store_contract!(fresh());

@@ -12,7 +12,7 @@ fn reason(url: &str, authority: Option<&str>) -> String {
 #[test]
 fn an_unusable_url_is_refused_without_its_password() {
     for (url, authority, wanted) in [
-        ("redis-sentinel://:s3cret@a:1/main", None, "neither Sentinel nor Cluster"),
+        ("valkey://:s3cret@a:1", None, "redis+cluster://"),
         ("redis://:s3cret@a:1,b:2", None, "several servers"),
         ("rediss://:s3cret@[a", None, "cannot be read"),
         ("", None, "must begin with redis://"),

@@ -1,0 +1,140 @@
+//! `store`: exports, imports and compares stores.
+
+use std::fs::{File, OpenOptions};
+use std::io::{BufWriter, Write as _, stdout};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context as _, ensure};
+use caipe_store::{
+    ExportFile, Exported, RecordSource, RedisStore, SqliteStore, StoreReader, Transfer, export, import,
+    verify,
+};
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use super::args::{Source, StoreArgs, StoreCommand, StoreName};
+use super::print;
+use super::server::redis_options;
+use crate::config::environment;
+use crate::secrets::{Environment, with_secrets};
+
+/// How long a store may take to close.
+const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
+
+pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
+    let env = with_secrets(&environment(), args.secrets.as_deref());
+    match args.command {
+        StoreCommand::Export { store, file } => run_export(open_existing(&store, &env).await?, &file).await,
+        StoreCommand::Import { file, store, merge } => {
+            run_import(&file, open(&store, &env).await?, merge).await
+        }
+        StoreCommand::Verify { source, store } => {
+            let store = open_existing(&store, &env).await?;
+            let code = match source {
+                Source::File(file) => {
+                    let mut file = spawn_blocking(move || ExportFile::open(&file)).await??;
+                    run_verify(&mut file, &*store).await?
+                }
+                Source::Store(name) => {
+                    let source = open_existing(&name, &env).await?;
+                    ensure_not_in_use(&*source).await?;
+                    let code = run_verify(&mut StoreReader::new(source.clone()), &*store).await?;
+                    close(&*source).await?;
+                    code
+                }
+            };
+            close(&*store).await?;
+            Ok(code)
+        }
+    }
+}
+
+/// Opens a store that must exist: opening a missing SQLite file would create it.
+async fn open_existing(name: &StoreName, env: &Environment) -> anyhow::Result<Arc<dyn Transfer>> {
+    if let StoreName::Sqlite(path) = name {
+        ensure!(path.is_file(), "there is no SQLite file {}", path.display());
+    }
+    open(name, env).await
+}
+
+async fn open(name: &StoreName, env: &Environment) -> anyhow::Result<Arc<dyn Transfer>> {
+    Ok(match name.clone() {
+        StoreName::Sqlite(path) => Arc::new(spawn_blocking(move || SqliteStore::open(&path)).await??),
+        StoreName::Redis(database) => Arc::new(RedisStore::open_alone(&redis_options(env, &database)?)?),
+    })
+}
+
+async fn ensure_not_in_use(store: &dyn Transfer) -> anyhow::Result<()> {
+    ensure!(!store.is_in_use().await?, "a running supervisor uses the store to compare with: stop it first");
+    Ok(())
+}
+
+async fn close(store: &dyn Transfer) -> anyhow::Result<()> {
+    timeout(CLOSE_DEADLINE, store.close()).await.context("the store did not close in time")??;
+    Ok(())
+}
+
+async fn run_export(store: Arc<dyn Transfer>, file: &Path) -> anyhow::Result<ExitCode> {
+    let exported = if file == Path::new("-") {
+        export(store.clone(), BufWriter::new(stdout())).await?
+    } else {
+        export_to_file(store.clone(), file).await?
+    };
+    close(&*store).await?;
+    let Exported { id, conversations, tasks } = exported;
+    eprintln!("exported {conversations} conversations and {tasks} tasks; the id of the export is {id}");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes beside the file, and gives it its name once it is complete and on the disk.
+async fn export_to_file(store: Arc<dyn Transfer>, file: &Path) -> anyhow::Result<Exported> {
+    ensure!(!file.exists(), "{} exists: give another name, or delete it", file.display());
+    let partial = file.with_added_extension("partial");
+    let shown = partial.display();
+    let mut options = OpenOptions::new();
+    let to = options.write(true).create(true).truncate(true).mode(0o600).open(&partial);
+    let mut to = BufWriter::new(to.with_context(|| format!("failed to create {shown}"))?);
+    let exported = export(store, &mut to).await.with_context(|| format!("{shown} is not complete"))?;
+    let written = to.flush().and_then(|()| to.get_ref().sync_all());
+    written.with_context(|| format!("failed to write {shown}"))?;
+    std::fs::rename(&partial, file).with_context(|| format!("failed to rename {shown}"))?;
+    let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    // The new name, too, must survive a power failure.
+    let synced = File::open(directory).and_then(|directory| directory.sync_all());
+    synced.with_context(|| format!("failed to write the directory of {}", file.display()))?;
+    Ok(exported)
+}
+
+async fn run_import(file: &Path, store: Arc<dyn Transfer>, merge: bool) -> anyhow::Result<ExitCode> {
+    let path = file.to_owned();
+    let export = spawn_blocking(move || ExportFile::open(&path)).await??;
+    let imported = import(export, &*store, merge).await?;
+    close(&*store).await?;
+    if imported.continued_after > 0 {
+        eprintln!("continued an interrupted import after {} records", imported.continued_after);
+    }
+    let added = imported.conversations + imported.tasks - imported.left;
+    eprintln!("imported {added} conversations and tasks; {} were in the store already", imported.left);
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run_verify(records: &mut dyn RecordSource, store: &dyn Transfer) -> anyhow::Result<ExitCode> {
+    let mut closed = Ok(());
+    let mut report = |difference: &str| {
+        if closed.is_ok() {
+            closed = print(difference);
+        }
+    };
+    let verified = verify(records, store, &mut report).await?;
+    closed?;
+    let (conversations, tasks) = (verified.conversations, verified.tasks);
+    eprintln!(
+        "compared {conversations} conversations and {tasks} tasks with the store: {} differences",
+        verified.differences
+    );
+    Ok(if verified.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}

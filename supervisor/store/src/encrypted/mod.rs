@@ -1,0 +1,325 @@
+//! A store whose values are encrypted, around any backend.
+//!
+//! Ids, times, phases, owners, numbers and the names of lists stay readable, because the backends search them.
+
+mod keyring;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use async_trait::async_trait;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::backend::Store;
+use crate::control::{Control, ControlMessage};
+use crate::conversation::{ConversationChange, ListChange, StoredConversation};
+use crate::error::StoreError;
+use crate::event_chunk::{self, EventChunk, LoggedEvent};
+use crate::json::{decode, encode, key_of};
+use crate::live::LiveEvents;
+use crate::notifier::{Changes, Topic};
+use crate::push::{PushChange, PushRecord};
+use crate::transfer::{RecordKind, Transfer};
+use crate::types::{
+    Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord, TaskReply,
+};
+pub use keyring::Keyring;
+
+/// Most chunks of events in one read.
+const CHUNKS: usize = 64;
+
+/// A store whose values are encrypted. Values that were stored before are readable, and encrypted with their next write.
+#[derive(Debug)]
+pub struct EncryptedStore {
+    inner: Arc<dyn Transfer>,
+    keys: Keyring,
+}
+
+/// The encrypted part of a task's record.
+#[derive(Serialize, Deserialize)]
+struct Content {
+    request: Value,
+    replies: Vec<TaskReply>,
+    status_message: Option<Value>,
+}
+
+impl EncryptedStore {
+    /// # Errors
+    /// When a key is missing or wrong; see [`refuse_encrypted`].
+    pub async fn open(inner: Arc<dyn Transfer>, keys: Keyring) -> Result<Self, StoreError> {
+        let store = Self { inner, keys };
+        for record in samples(&*store.inner).await? {
+            store.record(record)?;
+        }
+        Ok(store)
+    }
+
+    fn record(&self, mut record: TaskRecord) -> Result<TaskRecord, StoreError> {
+        let Some(sealed) = record.request.as_str().filter(|text| key_of(text).is_some()) else {
+            return Ok(record);
+        };
+        let json = self.keys.open(&place_of_record(&record), sealed.to_owned())?;
+        let content: Content = decode(|| format!("the record of task {:?}", record.id), &json)?;
+        Content { request: record.request, replies: record.replies, status_message: record.status_message } =
+            content;
+        Ok(record)
+    }
+
+    fn records(&self, records: Vec<TaskRecord>) -> Result<Vec<TaskRecord>, StoreError> {
+        records.into_iter().map(|record| self.record(record)).collect()
+    }
+
+    fn sealed_record(&self, record: TaskRecord) -> Result<TaskRecord, StoreError> {
+        let place = place_of_record(&record);
+        let TaskRecord { request, replies, status_message, .. } = record;
+        let json = encode(&Content { request, replies, status_message })?;
+        let request = Value::String(self.keys.seal(&place, &json)?);
+        Ok(TaskRecord { request, replies: Vec::new(), status_message: None, ..record })
+    }
+
+    fn sealed_conversation(
+        &self,
+        context: &str,
+        change: ConversationChange,
+    ) -> Result<ConversationChange, StoreError> {
+        let list = |ListChange { list, keep, append }: ListChange| {
+            let item =
+                |(number, item): (u64, String)| self.keys.seal(&place_of_item(context, &list, number), &item);
+            let append = (keep..).zip(append).map(item).collect::<Result<_, _>>()?;
+            Ok(ListChange { list, keep, append })
+        };
+        let lists = change.lists.into_iter().map(list).collect::<Result<_, StoreError>>()?;
+        Ok(ConversationChange { run: self.keys.seal(&place(["run", context]), &change.run)?, lists })
+    }
+
+    fn chunk(&self, task: &str, chunk: EventChunk) -> Result<EventChunk, StoreError> {
+        let sealed = chunk.json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
+        let Some(sealed) = sealed.filter(|text| key_of(text).is_some()) else { return Ok(chunk) };
+        let json = self.keys.open(&place_of_chunk(task, &chunk), sealed.to_owned())?;
+        Ok(EventChunk { json, ..chunk })
+    }
+
+    fn push(&self, push: PushRecord) -> Result<PushRecord, StoreError> {
+        let body = self.keys.open(&place(["push", &push.task, &push.id]), push.body)?;
+        Ok(PushRecord { body, ..push })
+    }
+
+    fn sealed(&self, mut commit: Commit) -> Result<Commit, StoreError> {
+        // The limits are those of the values without encryption.
+        crate::commit_rules::check(&commit)?;
+        commit.task = commit.task.map(|record| self.sealed_record(record)).transpose()?;
+        let change = commit.conversation.map(|change| self.sealed_conversation(&commit.context, change));
+        commit.conversation = change.transpose()?;
+        if let Some(fence) = &commit.fence {
+            for chunk in &mut commit.events {
+                let sealed = self.keys.seal(&place_of_chunk(&fence.task, chunk), &chunk.json)?;
+                // A backend may join the chunks of a log as JSON.
+                chunk.json = format!("\"{sealed}\"");
+            }
+        }
+        for entry in &mut commit.outbox {
+            entry.body = self.keys.seal(&place(["outbox", &entry.task, &entry.id]), &entry.body)?;
+        }
+        Ok(commit)
+    }
+}
+
+/// What a value is, and where. No id contains a line break that could make two places equal, because each is preceded by its
+/// length.
+fn place<const N: usize>(parts: [&str; N]) -> String {
+    parts.map(|part| format!("{}:{part}", part.len())).join("\n")
+}
+
+fn place_of_record(record: &TaskRecord) -> String {
+    let owner = record.owner.as_ref().map_or_else(|| "-".to_owned(), |owner| format!("={owner}"));
+    place(["task", &record.id, &record.context, &owner])
+}
+
+fn place_of_item(context: &str, list: &str, number: u64) -> String {
+    place(["item", context, list, &number.to_string()])
+}
+
+fn place_of_chunk(task: &str, chunk: &EventChunk) -> String {
+    place(["events", task, &chunk.first.to_string(), &chunk.last.to_string()])
+}
+
+/// The newest task, and the first one that the backend lists.
+async fn samples(store: &dyn Transfer) -> Result<Vec<TaskRecord>, StoreError> {
+    let mut found = store.tasks(&TaskFilter { limit: 1, ..TaskFilter::default() }).await?;
+    for id in store.list_ids(RecordKind::Task, None, 1).await?.ids {
+        found.extend(store.task(&id).await?);
+    }
+    Ok(found)
+}
+
+/// An error for a store with encrypted values that is opened without keys. Looks at two tasks.
+///
+/// # Errors
+/// When a value is encrypted, or a read fails.
+pub async fn refuse_encrypted(store: &dyn Transfer) -> Result<(), StoreError> {
+    for record in samples(store).await? {
+        if let Some(id) = record.request.as_str().and_then(key_of) {
+            let reason = format!(
+                "its values are encrypted with the key {id:?}, and no keys are given: set CAIPE_STORE_ENCRYPTION_KEYS"
+            );
+            return Err(StoreError::Unavailable { backend: store.backend(), reason });
+        }
+    }
+    Ok(())
+}
+
+#[async_trait]
+impl Store for EncryptedStore {
+    fn backend(&self) -> &'static str {
+        self.inner.backend()
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
+    async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
+        self.inner.commit(self.sealed(commit)?).await
+    }
+
+    async fn acquire(&self, task: &str, term: &LeaseTerm) -> Result<Lease, StoreError> {
+        self.inner.acquire(task, term).await
+    }
+
+    async fn renew(&self, task: &str, token: u64, ttl: Duration) -> Result<(), StoreError> {
+        self.inner.renew(task, token, ttl).await
+    }
+
+    async fn release(&self, task: &str, token: u64) -> Result<(), StoreError> {
+        self.inner.release(task, token).await
+    }
+
+    async fn abandoned(&self, limit: usize) -> Result<Vec<TaskRecord>, StoreError> {
+        self.records(self.inner.abandoned(limit).await?)
+    }
+
+    async fn take_turn(&self, context: &str, task: &str) -> Result<Option<String>, StoreError> {
+        self.inner.take_turn(context, task).await
+    }
+
+    async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
+        message.check(task)?;
+        let body = self.keys.seal(&place(["control", task, &message.id]), &message.body)?;
+        self.inner.send_control(task, ControlMessage { body, ..message }).await
+    }
+
+    async fn controls(&self, task: &str, after: u64) -> Result<Vec<Control>, StoreError> {
+        let open = |Control { number, message }: Control| {
+            let body = self.keys.open(&place(["control", task, &message.id]), message.body)?;
+            Ok(Control { number, message: ControlMessage { body, ..message } })
+        };
+        self.inner.controls(task, after).await?.into_iter().map(open).collect()
+    }
+
+    async fn outbox(&self) -> Result<Vec<OutboxEntry>, StoreError> {
+        let open = |entry: OutboxEntry| {
+            let body = self.keys.open(&place(["outbox", &entry.task, &entry.id]), entry.body)?;
+            Ok(OutboxEntry { body, ..entry })
+        };
+        self.inner.outbox().await?.into_iter().map(open).collect()
+    }
+
+    async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.settle(task, id).await
+    }
+
+    async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
+        self.inner.watch(task, topic).await
+    }
+
+    /// Live events pass through the memory of a server, and are not encrypted.
+    fn live(&self, task: &str) -> Option<LiveEvents> {
+        self.inner.live(task)
+    }
+
+    fn has_live_readers(&self, task: &str) -> bool {
+        self.inner.has_live_readers(task)
+    }
+
+    fn publish(&self, task: &str, events: EventChunk) {
+        self.inner.publish(task, events);
+    }
+
+    async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
+        let Some(StoredConversation { run, mut lists }) = self.inner.conversation(context).await? else {
+            return Ok(None);
+        };
+        for (list, items) in &mut lists {
+            for (number, item) in (0..).zip(items) {
+                let sealed = std::mem::take(item);
+                *item = self.keys.open(&place_of_item(context, list, number), sealed)?;
+            }
+        }
+        Ok(Some(StoredConversation { run: self.keys.open(&place(["run", context]), run)?, lists }))
+    }
+
+    async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
+        self.inner.task(id).await?.map(|record| self.record(record)).transpose()
+    }
+
+    async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
+        self.records(self.inner.tasks(filter).await?)
+    }
+
+    async fn count_tasks(&self, filter: &TaskFilter) -> Result<u64, StoreError> {
+        self.inner.count_tasks(filter).await
+    }
+
+    async fn events(&self, task: &str, after: u64, limit: usize) -> Result<Vec<LoggedEvent>, StoreError> {
+        let (mut events, mut last) = (Vec::new(), after);
+        while events.len() < limit {
+            let chunks = self.inner.export_events(task, last, CHUNKS.min(limit)).await?;
+            let Some(end) = chunks.last().map(|chunk| chunk.last) else { break };
+            for chunk in chunks {
+                let EventChunk { first, json, .. } = self.chunk(task, chunk)?;
+                event_chunk::read(task, (first, &json), &mut events, (after, limit))?;
+            }
+            last = end;
+        }
+        Ok(events)
+    }
+
+    async fn put_push(&self, push: PushRecord) -> Result<(), StoreError> {
+        let PushChange::Put(push) = PushChange::put(push)? else { return Ok(()) };
+        let body = self.keys.seal(&place(["push", &push.task, &push.id]), &push.body)?;
+        self.inner.put_push(PushRecord { body, ..push }).await
+    }
+
+    async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
+        self.inner.pushes_of(task).await?.into_iter().map(|push| self.push(push)).collect()
+    }
+
+    async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
+        self.inner.pushes_pending().await?.into_iter().map(|push| self.push(push)).collect()
+    }
+
+    async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {
+        self.inner.push_delivered(task, id, seq).await
+    }
+
+    async fn delete_push(&self, task: &str, id: &str) -> Result<(), StoreError> {
+        self.inner.delete_push(task, id).await
+    }
+
+    async fn healthy(&self) -> Result<(), StoreError> {
+        self.inner.healthy().await
+    }
+
+    async fn restrictions(&self) -> Vec<String> {
+        self.inner.restrictions().await
+    }
+
+    async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
+        self.inner.prune(retention).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        self.inner.close().await
+    }
+}

@@ -1,0 +1,58 @@
+//! A store whose values are encrypted.
+
+use anyhow::{Context, Result, ensure};
+use caipe_fixtures::redis::RedisServer;
+use caipe_tests::supervisor::Setup;
+use serde_json::json;
+
+use crate::approval::{careful, decide};
+
+const KEYS: &str = "CAIPE_STORE_ENCRYPTION_KEYS";
+const OLD: &str = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+const NEW: &str = "new:HxweHRwbGhkYFxYVFBMSERAPDg0MCwoJCAcGBQQDAgE=";
+
+/// Everything that is stored, as the text of an export.
+async fn stored(setup: &Setup, name: &str) -> Result<String> {
+    let file = setup.dir().join(name);
+    let path = file.to_str().context("a path that is no text")?;
+    let output = setup.run(&["store", "export", "redis:sealed", path]).await?;
+    ensure!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    Ok(std::fs::read_to_string(&file)?)
+}
+
+async fn refused(setup: &Setup, reason: &str) -> Result<()> {
+    let error = setup.start_unready().await.err().with_context(|| format!("it starts despite: {reason}"))?;
+    ensure!(format!("{error:?}").contains(reason), "expected {reason:?}: {error:?}");
+    Ok(())
+}
+
+/// An approval waits while the key is changed. Wrong and missing keys are reported and lose nothing.
+#[tokio::test(flavor = "multi_thread")]
+async fn stored_values_are_encrypted_and_keys_rotate() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let store = json!({"redis": {"secretRef": {"name": "redis"}, "database": "sealed"}});
+    let setup = careful()?.set("store", store).setup()?.env("REDIS_URL", server.url());
+    let first = setup.clone().env(KEYS, OLD);
+    let supervisor = first.start().await?;
+    let asked = supervisor.ask("write it").await?;
+    assert_eq!(asked.state(), "input-required", "{}", asked.outline());
+    supervisor.stop().await?;
+
+    let content = stored(&setup, "first.jsonl").await?;
+    ensure!(content.contains("enc1.old."), "nothing is encrypted: {content}");
+    for secret in ["write it", "jira", "echo"] {
+        ensure!(!content.contains(secret), "{secret:?} is readable: {content}");
+    }
+    refused(&setup, "set CAIPE_STORE_ENCRYPTION_KEYS").await?;
+    refused(&setup.clone().env(KEYS, NEW), "is not among the keys of the store").await?;
+    refused(&setup.clone().env(KEYS, NEW.replace("new", "old")), "has another value now").await?;
+    refused(&setup.clone().env(KEYS, "old:s3cret"), "32 bytes as base64").await?;
+
+    let supervisor = setup.clone().env(KEYS, format!("{NEW}\n{OLD}")).start().await?;
+    let allowed = decide(&supervisor, &asked, json!({"type": "approve"})).await?;
+    assert_eq!(allowed.result()?, "jira says: jira: write it");
+    supervisor.stop().await?;
+    let content = stored(&setup, "second.jsonl").await?;
+    ensure!(content.contains("enc1.new.") && !content.contains("write it"), "{content}");
+    Ok(())
+}
