@@ -94,10 +94,10 @@ verify: links
 links:
 	scripts/docs check
 
-bench: ## Compare the supervisor with a plain server (and one of the official Python SDK, if installed), measure the image's operator, and write docs/benchmarks.md.
-	$(CARGO) build --release --locked -p caipe-supervisor -p caipe-fixtures --bins
+bench: ## Compare the supervisor of the image with a plain server (and one of the official Python SDK, if installed), measure its operator, and write docs/benchmarks.md.
+	$(CARGO) build --release --locked -p caipe-fixtures --bins
 	image=$$(scripts/static release -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc) && \
-	  "$(TARGET)/release/caipe-bench" --operator "$$image/caipe-operator" --write docs/benchmarks.md
+	  "$(TARGET)/release/caipe-bench" --supervisor "$$image/caipe-supervisor" --operator "$$image/caipe-operator" --write docs/benchmarks.md
 
 chaos: ## Simulate a hundred users while an agent is migrated, killed and disconnected, CHAOS_SECONDS for each test.
 	CAIPE_CHAOS_SECONDS=$(CHAOS_SECONDS) $(CARGO) test --locked --workspace --test chaos -- --nocapture --test-threads=1
