@@ -34,6 +34,9 @@ pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
 /// The bytes that the logs of all tasks may use by default.
 pub const LOG_MEMORY: usize = 64 << 20;
 
+/// How long other processes wait before they do what one that is not reachable any more did after its runs.
+const CLAIM: Duration = Duration::from_secs(6);
+
 /// All runs of this process.
 pub struct Runs {
     pub(super) supervisor: CurrentSupervisor,
@@ -159,6 +162,22 @@ impl Runs {
                 () = halt.cancelled() => drop(log.upgrade().map(|log| log.close())),
             }
         });
+    }
+
+    /// Whether a task has events after this number, or may get more without a message.
+    pub async fn has_events(&self, id: &str, after: u64) -> Result<bool, RunError> {
+        let waits = self.record(id).await?.phase == TaskPhase::InputRequired;
+        Ok(!waits || !self.store.events(id, after, 1).await?.is_empty())
+    }
+
+    /// The term of the claims of this process.
+    pub fn claim_term(&self) -> LeaseTerm {
+        LeaseTerm { owner: self.leases.term.owner.clone(), ttl: CLAIM }
+    }
+
+    /// Waits until this process leaves its work to others.
+    pub async fn halted(&self) {
+        self.halt.cancelled().await;
     }
 
     /// The page of tasks that match, and the number of all that match.

@@ -20,6 +20,8 @@ pub(crate) struct LeaseTable {
     holders: Mutex<HashMap<String, Holder>>,
     /// The task that has the turn of a conversation, by conversation.
     turns: Mutex<HashMap<String, String>>,
+    /// The owners of claims, and the ends of their terms.
+    claims: Mutex<HashMap<String, (String, Instant)>>,
 }
 
 #[derive(Debug)]
@@ -138,6 +140,28 @@ impl LeaseTable {
         if holders.get(task).is_some_and(|holder| holder.token == Some(token)) {
             holders.remove(task);
         }
+    }
+
+    /// Takes or keeps a claim, unless the term of another owner has not ended.
+    pub(crate) fn claim(&self, what: &str, term: &LeaseTerm) -> bool {
+        let (mut claims, now) = (self.claims(), Instant::now());
+        claims.retain(|_, (_, until)| *until > now);
+        if claims.get(what).is_some_and(|(owner, _)| *owner != term.owner) {
+            return false;
+        }
+        claims.insert(what.to_owned(), (term.owner.clone(), now + term.ttl));
+        true
+    }
+
+    pub(crate) fn end_claim(&self, what: &str, owner: &str) {
+        let mut claims = self.claims();
+        if claims.get(what).is_some_and(|(holder, _)| holder == owner) {
+            claims.remove(what);
+        }
+    }
+
+    fn claims(&self) -> MutexGuard<'_, HashMap<String, (String, Instant)>> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Holder>> {
