@@ -34,9 +34,6 @@ pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
 /// The bytes that the logs of all tasks may use by default.
 pub const LOG_MEMORY: usize = 64 << 20;
 
-/// How long other processes wait before they do what one that is not reachable any more did after its runs.
-const CLAIM: Duration = Duration::from_secs(6);
-
 /// All runs of this process.
 pub struct Runs {
     pub(super) supervisor: CurrentSupervisor,
@@ -84,7 +81,7 @@ impl Runs {
             (ActiveTasks::new(log_memory), TaskTracker::new(), TaskTracker::new());
         let pushes = OnceLock::new();
         let supervisor = supervisor.into();
-        let outbox = Outbox::new(store.clone(), supervisor.clone());
+        let outbox = Outbox::new(store.clone(), supervisor.clone(), leases.claim_term());
         Arc::new(Self {
             supervisor,
             presentation,
@@ -172,7 +169,7 @@ impl Runs {
 
     /// The term of the claims of this process.
     pub fn claim_term(&self) -> LeaseTerm {
-        LeaseTerm { owner: self.leases.term.owner.clone(), ttl: CLAIM }
+        self.leases.claim_term()
     }
 
     /// Waits until this process leaves its work to others.
