@@ -45,7 +45,7 @@ async fn take_all(pushes: &Pushes, runs: &Runs, unserved: Vec<Registration>) {
                 }
             }
             Err(error) => {
-                tracing::warn!(task, %error, "failed to take over push notifications; trying again")
+                tracing::warn!(task, %error, "failed to take over push notifications; trying again");
             }
         }
     }
