@@ -367,7 +367,7 @@ async fn the_outbox_of_a_dead_process_is_carried_out_by_another() {
         task: log.task_id(),
         id: "remote".to_owned(),
         body: r#"{"call": "c", "agent": "absent", "task": "remote", "context": "c"}"#.to_owned(),
-        deadline: jiff::Timestamp::now() + Duration::from_secs(3600),
+        deadline: jiff::Timestamp::now() + Duration::from_hours(1),
     };
     let token = store.inner.acquire(&entry.task, &term("a")).await.unwrap().token;
     let fence = Fence { task: entry.task.clone(), token, number: 1, ..Fence::default() };
