@@ -144,17 +144,13 @@ impl Server {
 
     /// Continues what the previous process left unfinished.
     async fn recover(&self) -> anyhow::Result<()> {
-        let owed = match &self.pushes {
-            Some(pushes) => pushes.resume().await.context("failed to take over push notifications")?,
-            None => Vec::new(),
-        };
         let recovered = self.runs.recover().await.context("failed to take over interrupted tasks")?;
         if recovered > 0 {
             tracing::info!(recovered, "resuming interrupted tasks");
         }
         tokio::spawn(self.runs.clone().continue_abandoned());
         if let Some(pushes) = &self.pushes {
-            tokio::spawn(push::deliver_pending(pushes.clone(), self.runs.clone(), owed));
+            tokio::spawn(push::deliver_abandoned(pushes.clone(), self.runs.clone()));
         }
         Ok(())
     }
@@ -246,7 +242,7 @@ fn pushes(args: &Serving, runs: &Runs, store: &Arc<dyn Store>) -> anyhow::Result
         give_up_after: args.push_give_up,
         ..PushOptions::default()
     };
-    let pushes = Pushes::new(Arc::new(StoredPushes::new(store.clone())), options)
+    let pushes = Pushes::new(Arc::new(StoredPushes::new(store.clone(), runs.claim_term())), options)
         .context("failed to make a client for push notifications")?;
     runs.push_with(pushes.clone());
     Ok(Some(pushes))

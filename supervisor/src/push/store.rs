@@ -6,12 +6,16 @@ use async_trait::async_trait;
 use caipe_a2a::ProtocolVersion;
 use caipe_a2a::model::TaskPushNotificationConfig;
 use caipe_a2a::server::{PushStore, PushStoreError, Registration};
-use caipe_store::{PushRecord, Store};
+use caipe_store::{LeaseTerm, PushRecord, Store};
 use serde::{Deserialize, Serialize};
 
 /// Stores push configurations in a [`Store`], which removes them with their task.
 #[derive(Debug, Clone)]
-pub struct StoredPushes(Arc<dyn Store>);
+pub struct StoredPushes {
+    store: Arc<dyn Store>,
+    /// The owner of the claims of this process, and their term.
+    term: LeaseTerm,
+}
 
 /// The stored form of a push configuration.
 #[derive(Serialize, Deserialize)]
@@ -22,9 +26,14 @@ struct StoredConfig {
 }
 
 impl StoredPushes {
-    pub fn new(store: Arc<dyn Store>) -> Self {
-        Self(store)
+    pub const fn new(store: Arc<dyn Store>, term: LeaseTerm) -> Self {
+        Self { store, term }
     }
+}
+
+/// The claim of the process that delivers. Its length makes it unique.
+fn claim(task: &str, id: &str) -> String {
+    format!("push:{}:{task}:{id}", task.len())
 }
 
 fn failed(action: &'static str) -> impl Fn(caipe_store::StoreError) -> PushStoreError {
@@ -53,25 +62,43 @@ fn registration(record: PushRecord) -> Option<Registration> {
 #[async_trait]
 impl PushStore for StoredPushes {
     async fn put(&self, registration: Registration) -> Result<(), PushStoreError> {
-        self.0.put_push(record(registration)?).await.map_err(failed("keep"))
+        self.store.put_push(record(registration)?).await.map_err(failed("keep"))
     }
 
     async fn of_task(&self, task: &str) -> Result<Vec<Registration>, PushStoreError> {
-        let records = self.0.pushes_of(task).await.map_err(failed("read"))?;
+        let records = self.store.pushes_of(task).await.map_err(failed("read"))?;
         Ok(records.into_iter().filter_map(registration).collect())
     }
 
     async fn pending(&self) -> Result<Vec<Registration>, PushStoreError> {
-        let records = self.0.pushes_pending().await.map_err(failed("read"))?;
+        let records = self.store.pushes_pending().await.map_err(failed("read"))?;
         Ok(records.into_iter().filter_map(registration).collect())
     }
 
     async fn delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), PushStoreError> {
-        self.0.push_delivered(task, id, seq.min(PushRecord::DONE)).await.map_err(failed("note"))
+        self.store.push_delivered(task, id, seq.min(PushRecord::DONE)).await.map_err(failed("note"))
     }
 
     async fn delete(&self, task: &str, id: &str) -> Result<(), PushStoreError> {
-        self.0.delete_push(task, id).await.map_err(failed("delete"))
+        self.store.delete_push(task, id).await.map_err(failed("delete"))
+    }
+
+    async fn admit(&self, of: &Registration) -> Result<Option<u64>, PushStoreError> {
+        let claimed = self.store.claim(&claim(&of.task, &of.id), &self.term).await;
+        if !claimed.map_err(failed("claim"))? {
+            return Ok(None);
+        }
+        // Read once no other process can deliver.
+        let stored = self.of_task(&of.task).await?.into_iter().find(|stored| stored.id == of.id);
+        let same = stored.filter(|stored| stored.config == of.config && stored.version == of.version);
+        if same.is_none() {
+            self.release(&of.task, &of.id).await?;
+        }
+        Ok(same.map(|stored| stored.delivered))
+    }
+
+    async fn release(&self, task: &str, id: &str) -> Result<(), PushStoreError> {
+        self.store.end_claim(&claim(task, id), &self.term.owner).await.map_err(failed("release"))
     }
 }
 

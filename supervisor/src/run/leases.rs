@@ -16,6 +16,9 @@ use super::pauses::Pauses;
 /// How long other processes wait before they continue the tasks of one that is not reachable any more.
 const TTL: Duration = Duration::from_secs(8);
 
+/// The same for what follows the runs: push notifications, and canceling the tasks of remote agents.
+const CLAIM: Duration = Duration::from_secs(6);
+
 /// Renewals within a term, each of which may take as long as the time to the next.
 const RENEWALS: u32 = 4;
 
@@ -58,8 +61,13 @@ pub(super) struct LeaseState {
 
 impl Leases {
     pub(super) fn new(store: Arc<dyn Store>, term: Option<LeaseTerm>) -> Arc<Self> {
-        let term = term.unwrap_or_else(|| LeaseTerm { owner: unique_owner(), ttl: TTL });
+        let term = term.unwrap_or_else(|| LeaseTerm { owner: own_name(), ttl: TTL });
         Arc::new(Self { store, term, renewals: TaskTracker::new() })
+    }
+
+    /// The term of the claims of this process.
+    pub(super) fn claim_term(&self) -> LeaseTerm {
+        LeaseTerm { owner: self.term.owner.clone(), ttl: CLAIM }
     }
 
     /// Takes the lease of a stored task. `stop` is cancelled if another process asks for it.
@@ -216,10 +224,21 @@ impl Renewer {
     }
 }
 
-/// The host, which is the name of the pod in a cluster, and a part that no other process has.
-fn unique_owner() -> String {
+/// The owner of the leases of this process.
+fn own_name() -> String {
     let host = rustix::system::uname();
-    format!("{}-{}", host.nodename().to_string_lossy(), Uuid::new_v4().simple())
+    let is_in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
+    owner(&host.nodename().to_string_lossy(), is_in_cluster, std::process::id())
+}
+
+/// The host and a part that no other process has. In a cluster, the host is the name of the pod, which no other pod has. The first
+/// process of its container starts once the one before it has ended, so that it takes back the leases of that one at once.
+fn owner(host: &str, is_in_cluster: bool, process: u32) -> String {
+    const FIRST: u32 = 1;
+    if is_in_cluster && process == FIRST {
+        return host.to_owned();
+    }
+    format!("{host}-{}", Uuid::new_v4().simple())
 }
 
 async fn changed(changes: Option<&mut Changes>) {
@@ -231,4 +250,19 @@ async fn changed(changes: Option<&mut Changes>) {
 
 fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_next_process_of_a_container_has_the_name_of_the_one_before() {
+        assert_eq!(owner("pod", true, 1), owner("pod", true, 1));
+        assert_ne!(owner("pod", true, 1), owner("other", true, 1));
+        for (is_in_cluster, process) in [(true, 7), (false, 1), (false, 7)] {
+            assert_ne!(owner("pod", is_in_cluster, process), owner("pod", is_in_cluster, process));
+            assert!(owner("pod", is_in_cluster, process).starts_with("pod-"));
+        }
+    }
 }

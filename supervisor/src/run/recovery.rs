@@ -43,7 +43,7 @@ impl Runs {
     /// # Errors
     /// When the store cannot be read.
     pub async fn recover(self: &Arc<Self>) -> Result<usize, RunError> {
-        self.outbox.recover().await?;
+        self.outbox.take_over().await?;
         let phases = vec![TaskPhase::Submitted, TaskPhase::Working];
         let records = self.store.tasks(&TaskFilter { phases, ..TaskFilter::default() }).await?;
         Ok(self.take_up(records))
@@ -60,6 +60,9 @@ impl Runs {
             }
             if self.tracker.is_closed() {
                 return;
+            }
+            if let Err(error) = self.outbox.take_over().await {
+                tracing::debug!(%error, "failed to look for remote tasks to cancel");
             }
             let room = MOST_RUNS.saturating_sub(self.tracker.len()).min(MOST_AT_ONCE);
             match self.store.abandoned(room).await {

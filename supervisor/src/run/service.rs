@@ -81,7 +81,7 @@ impl Runs {
             (ActiveTasks::new(log_memory), TaskTracker::new(), TaskTracker::new());
         let pushes = OnceLock::new();
         let supervisor = supervisor.into();
-        let outbox = Outbox::new(store.clone(), supervisor.clone());
+        let outbox = Outbox::new(store.clone(), supervisor.clone(), leases.claim_term());
         Arc::new(Self {
             supervisor,
             presentation,
@@ -159,6 +159,27 @@ impl Runs {
                 () = halt.cancelled() => drop(log.upgrade().map(|log| log.close())),
             }
         });
+    }
+
+    /// Whether a task has events after this number, or may get more without a message.
+    pub async fn has_events(&self, id: &str, after: u64) -> Result<bool, RunError> {
+        let waits = self.record(id).await?.phase == TaskPhase::InputRequired;
+        Ok(!waits || !self.store.events(id, after, 1).await?.is_empty())
+    }
+
+    /// Whether other processes may run tasks of the same store.
+    pub fn has_shared_store(&self) -> bool {
+        self.store.is_shared()
+    }
+
+    /// The term of the claims of this process.
+    pub fn claim_term(&self) -> LeaseTerm {
+        self.leases.claim_term()
+    }
+
+    /// Waits until this process leaves its work to others.
+    pub async fn halted(&self) {
+        self.halt.cancelled().await;
     }
 
     /// The page of tasks that match, and the number of all that match.

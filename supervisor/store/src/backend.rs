@@ -66,6 +66,13 @@ pub trait Store: Send + Sync + fmt::Debug {
     /// Removes an entry of the outbox that is done, or is not tried again. Does nothing if it was removed.
     async fn settle(&self, task: &str, id: &str) -> Result<(), StoreError>;
 
+    /// Takes the right to do something that one process does at a time, or keeps it for the term. Returns whether the owner has
+    /// it, which is not so while the term of another owner lasts.
+    async fn claim(&self, what: &str, term: &LeaseTerm) -> Result<bool, StoreError>;
+
+    /// Ends a claim, so that another owner need not wait for the end of its term. Does nothing if another owner has it.
+    async fn end_claim(&self, what: &str, owner: &str) -> Result<(), StoreError>;
+
     /// The changes of a task from now on, made by any process. See [`Follower`](crate::Follower), which reads the events.
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError>;
 

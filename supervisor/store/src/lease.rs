@@ -20,6 +20,15 @@ pub(crate) struct LeaseTable {
     holders: Mutex<HashMap<String, Holder>>,
     /// The task that has the turn of a conversation, by conversation.
     turns: Mutex<HashMap<String, String>>,
+    claims: Mutex<Claims>,
+}
+
+#[derive(Debug, Default)]
+struct Claims {
+    /// The owners, and the ends of their terms.
+    terms: HashMap<String, (String, Instant)>,
+    /// The number of claims at which those that have ended are removed.
+    full: usize,
 }
 
 #[derive(Debug)]
@@ -138,6 +147,32 @@ impl LeaseTable {
         if holders.get(task).is_some_and(|holder| holder.token == Some(token)) {
             holders.remove(task);
         }
+    }
+
+    /// Takes or keeps a claim, unless the term of another owner has not ended.
+    pub(crate) fn claim(&self, what: &str, term: &LeaseTerm) -> bool {
+        let (mut claims, now) = (self.claims(), Instant::now());
+        let is_of_another = |(owner, until): &(String, Instant)| *until > now && *owner != term.owner;
+        if claims.terms.get(what).is_some_and(is_of_another) {
+            return false;
+        }
+        if claims.terms.len() >= claims.full {
+            claims.terms.retain(|_, (_, until)| *until > now);
+            claims.full = 2 * claims.terms.len() + 16;
+        }
+        claims.terms.insert(what.to_owned(), (term.owner.clone(), now + term.ttl));
+        true
+    }
+
+    pub(crate) fn end_claim(&self, what: &str, owner: &str) {
+        let mut claims = self.claims();
+        if claims.terms.get(what).is_some_and(|(holder, _)| holder == owner) {
+            claims.terms.remove(what);
+        }
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Claims> {
+        self.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<String, Holder>> {

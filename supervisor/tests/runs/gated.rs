@@ -81,6 +81,14 @@ impl<G: Gate> Store for Gated<G> {
         self.inner.settle(task, id).await
     }
 
+    async fn claim(&self, what: &str, term: &LeaseTerm) -> Result<bool, StoreError> {
+        self.inner.claim(what, term).await
+    }
+
+    async fn end_claim(&self, what: &str, owner: &str) -> Result<(), StoreError> {
+        self.inner.end_claim(what, owner).await
+    }
+
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
         self.inner.watch(task, topic).await
     }

@@ -7,7 +7,9 @@ use std::time::Duration;
 use async_trait::async_trait;
 use caipe_a2a::model::{Message, Part, TaskState};
 use caipe_a2a::server::TaskLog;
-use caipe_store::{Commit, LeaseTerm, MemoryStore, Store, StoreError, TaskFilter, TaskPhase};
+use caipe_store::{
+    Commit, Fence, LeaseTerm, MemoryStore, OutboxEntry, Store, StoreError, TaskFilter, TaskPhase,
+};
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::run::{LOG_MEMORY, Runs};
 use tokio::time::{Instant, sleep, timeout};
@@ -352,4 +354,37 @@ async fn a_new_message_at_another_process_abandons_the_question() {
     let (other, _) = second.send(message("on", Some("same"))).await.unwrap();
     assert_eq!(last_state(&read(&other).await), TaskState::Completed);
     assert_eq!(first.log(&log.task_id()).await.unwrap().state(), TaskState::Canceled);
+}
+
+/// What must follow a commit is done by one process, and by another one once the first is dead.
+#[tokio::test(start_paused = true)]
+async fn the_outbox_of_a_dead_process_is_carried_out_by_another() {
+    let store = Arc::new(Gated::<Network>::default());
+    let (dead, next) = (process("a", store.clone()), process("b", store.inner.clone()));
+    let (log, _) = dead.send(message("slow", None)).await.unwrap();
+    read_some(&log, 2).await;
+    let entry = OutboxEntry {
+        task: log.task_id(),
+        id: "remote".to_owned(),
+        body: r#"{"call": "c", "agent": "absent", "task": "remote", "context": "c"}"#.to_owned(),
+        deadline: jiff::Timestamp::now() + Duration::from_hours(1),
+    };
+    let token = store.inner.acquire(&entry.task, &term("a")).await.unwrap().token;
+    let fence = Fence { task: entry.task.clone(), token, number: 1, ..Fence::default() };
+    let commit = Commit { fence: Some(fence), outbox: vec![entry.clone()], ..Commit::default() };
+    store.inner.commit(commit).await.unwrap();
+    // The agent is not available, so that the entry stays.
+    let first = tokio::spawn(dead.clone().continue_abandoned());
+    sleep(Duration::from_secs(2)).await;
+    let second = tokio::spawn(next.clone().continue_abandoned());
+    let claim = format!("outbox:{}:{}:remote", entry.task.len(), entry.task);
+    let is_claimed_by = async |owner: &str| store.inner.claim(&claim, &term(owner)).await.unwrap();
+    sleep(Duration::from_mins(2)).await;
+    assert!(!is_claimed_by("b").await, "the first process keeps it while it lives");
+    first.abort();
+    dead.drain(Duration::ZERO).await;
+    sleep(Duration::from_secs(2)).await;
+    assert!(!is_claimed_by("a").await, "another process has it at once");
+    assert_eq!(store.inner.outbox().await.unwrap(), [entry]);
+    second.abort();
 }

@@ -31,6 +31,7 @@ mod probes;
 mod push;
 mod quickstart;
 mod redis;
+mod replica_pushes;
 mod replicas;
 mod routing;
 mod script;

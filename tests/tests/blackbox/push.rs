@@ -17,8 +17,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 /// A receiver of notifications on loopback; stops when dropped.
-struct Receiver {
-    address: SocketAddr,
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
     received: Arc<Mutex<Vec<(HeaderMap, Value)>>>,
     server: JoinHandle<()>,
 }
@@ -36,7 +36,7 @@ impl Drop for Receiver {
 }
 
 impl Receiver {
-    async fn start(address: SocketAddr, hangs: bool) -> Result<Self> {
+    pub(crate) async fn start(address: SocketAddr, hangs: bool) -> Result<Self> {
         let listener = TcpListener::bind(address).await.context("failed to listen")?;
         let address = listener.local_addr()?;
         let received = Arc::default();
@@ -46,23 +46,23 @@ impl Receiver {
         Ok(Self { address, received, server })
     }
 
-    fn url(&self) -> String {
+    pub(crate) fn url(&self) -> String {
         format!("http://{}/hook", self.address)
     }
 
-    fn all(&self) -> Vec<(HeaderMap, Value)> {
+    pub(crate) fn all(&self) -> Vec<(HeaderMap, Value)> {
         self.received.lock().map(|received| received.clone()).unwrap_or_default()
     }
 
     /// The notification that tells of the end, once it came.
-    async fn end(&self) -> Result<(HeaderMap, Value)> {
+    pub(crate) async fn end(&self) -> Result<(HeaderMap, Value)> {
         until("the end is delivered", async || Ok(self.all().iter().any(|(_, body)| tells_end(body))))
             .await?;
         self.all().into_iter().find(|(_, body)| tells_end(body)).context("the end is gone")
     }
 }
 
-fn tells_end(body: &Value) -> bool {
+pub(crate) fn tells_end(body: &Value) -> bool {
     body["status"]["state"] == "completed"
         || body["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
 }
@@ -78,7 +78,7 @@ async fn receive(State(state): State<HookState>, headers: HeaderMap, body: Bytes
     StatusCode::OK.into_response()
 }
 
-fn anywhere() -> SocketAddr {
+pub(crate) fn anywhere() -> SocketAddr {
     SocketAddr::from(([127, 0, 0, 1], 0))
 }
 

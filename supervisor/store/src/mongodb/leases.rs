@@ -10,7 +10,7 @@ use super::clock::ServerTime;
 use super::connection::Connection;
 use super::documents::{column, is_under_way, millis, number, optional, record, signed, text};
 use super::error::Failure;
-use super::schema::{CONTROLS, CONVERSATIONS, TASKS};
+use super::schema::{CLAIMS, CONTROLS, CONVERSATIONS, TASKS};
 use super::transaction::{Transaction, Work};
 use crate::commit_rules::Refusal;
 use crate::control::{ControlMessage, MAX_CONTROLS};
@@ -107,6 +107,32 @@ impl Work for TakeTurn<'_> {
         let change = doc! { "$set": { "turn": self.task }, "$inc": { "changes": 1_i64 } };
         to.upsert(CONVERSATIONS, doc! { "_id": self.context }, change).await?;
         Ok(None)
+    }
+}
+
+/// Takes or keeps a claim. The output is whether the owner has it.
+pub(super) struct Claim<'a> {
+    pub(super) what: &'a str,
+    pub(super) term: &'a LeaseTerm,
+    pub(super) now: ServerTime,
+}
+
+#[async_trait]
+impl Work for Claim<'_> {
+    type Output = bool;
+
+    async fn run(&self, to: &mut Transaction) -> Result<bool, Failure> {
+        let LeaseTerm { owner, ttl } = self.term;
+        let is_of_another = |found: &Document| {
+            optional(found, "owner").as_ref() != Some(owner) && signed(found, "until") > self.now.earliest
+        };
+        if to.find_one(CLAIMS, doc! { "_id": self.what }).await?.as_ref().is_some_and(is_of_another) {
+            return Ok(false);
+        }
+        let until = self.now.latest.saturating_add(millis(*ttl));
+        let change = doc! { "$set": { "owner": owner, "until": until } };
+        to.upsert(CLAIMS, doc! { "_id": self.what }, change).await?;
+        Ok(true)
     }
 }
 

@@ -217,6 +217,16 @@ impl Store for MongodbStore {
         self.connection.delete_one("settle an outbox entry", schema::OUTBOX, entry).await
     }
 
+    async fn claim(&self, what: &str, term: &LeaseTerm) -> Result<bool, StoreError> {
+        let now = self.connection.now().await?;
+        transact(&self.connection, "claim a duty", &leases::Claim { what, term, now }).await
+    }
+
+    async fn end_claim(&self, what: &str, owner: &str) -> Result<(), StoreError> {
+        let claim = doc! { "_id": what, "owner": owner };
+        self.connection.delete_one("end a claim", schema::CLAIMS, claim).await
+    }
+
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
         Ok(match topic {
             Topic::Events => self.watchers.events.watch(task),

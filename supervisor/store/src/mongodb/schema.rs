@@ -7,6 +7,7 @@
 //! `pushes`         task, push (its id), body, delivered
 //! `conversations`  run, touched, owner, turn; `_id` is that of the conversation
 //! `items`          one item of a list of a conversation: context, list, place, item
+//! `claims`         owner, until; `_id` is what is claimed
 //! `signals`        capped: messages between processes; nothing depends on them
 //! `probe`          one document that health checks write
 
@@ -24,6 +25,7 @@ pub(super) const OUTBOX: &str = "outbox";
 pub(super) const PUSHES: &str = "pushes";
 pub(super) const CONVERSATIONS: &str = "conversations";
 pub(super) const ITEMS: &str = "items";
+pub(super) const CLAIMS: &str = "claims";
 pub(super) const SIGNALS: &str = "signals";
 pub(super) const PROBE: &str = "probe";
 

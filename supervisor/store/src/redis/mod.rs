@@ -242,6 +242,17 @@ impl Store for RedisStore {
         self.write("settle an outbox entry", &scripts::SETTLE, Arguments::of([task, id])).await.map(drop)
     }
 
+    async fn claim(&self, what: &str, term: &LeaseTerm) -> Result<bool, StoreError> {
+        let arguments = Arguments::of([what, &term.owner]).and(encode::millis(term.ttl));
+        let claimed = self.write("claim a duty", &scripts::CLAIM, arguments).await?;
+        Ok(claimed.first().is_some_and(|claimed| claimed == "1"))
+    }
+
+    async fn end_claim(&self, what: &str, owner: &str) -> Result<(), StoreError> {
+        let arguments = Arguments::of([what, owner, ""]);
+        self.write("end a claim", &scripts::CLAIM, arguments).await.map(drop)
+    }
+
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
         Ok(match topic {
             Topic::Events => self.watchers.events.watch(task),

@@ -14,6 +14,7 @@ pub(super) static COMMIT: LazyLock<Script> = script!("commit.lua");
 pub(super) static ACQUIRE: LazyLock<Script> = script!("acquire.lua");
 pub(super) static RENEW: LazyLock<Script> = script!("renew.lua");
 pub(super) static ABANDONED: LazyLock<Script> = script!("abandoned.lua");
+pub(super) static CLAIM: LazyLock<Script> = script!("claim.lua");
 pub(super) static TAKE_TURN: LazyLock<Script> = script!("take_turn.lua");
 pub(super) static SEND_CONTROL: LazyLock<Script> = script!("send_control.lua");
 pub(super) static CONTROLS: LazyLock<Script> = script!("controls.lua");

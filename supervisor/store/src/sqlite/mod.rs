@@ -151,6 +151,15 @@ impl Store for SqliteStore {
         self.write(Work::Settle { task: task.to_owned(), id: id.to_owned() }).await.map(drop)
     }
 
+    async fn claim(&self, what: &str, term: &LeaseTerm) -> Result<bool, StoreError> {
+        Ok(self.leases.claim(what, term))
+    }
+
+    async fn end_claim(&self, what: &str, owner: &str) -> Result<(), StoreError> {
+        self.leases.end_claim(what, owner);
+        Ok(())
+    }
+
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
         Ok(match topic {
             Topic::Events => self.events.watch(task),

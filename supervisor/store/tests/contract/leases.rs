@@ -40,6 +40,9 @@ impl Clock {
             for _, id in ipairs(redis.call('ZRANGEBYSCORE', key, '(0', '+inf')) do
                 redis.call('ZINCRBY', key, -ARGV[1], id)
             end
+        end
+        for _, key in ipairs(redis.call('KEYS', '*:k:*')) do
+            redis.call('PEXPIRE', key, redis.call('PTTL', key) - ARGV[1])
         end";
         let (url, prefix) = match self {
             Self::Process => return tokio::time::advance(by).await,
@@ -236,4 +239,21 @@ pub(crate) async fn a_turn_is_for_one_task_under_way(store: &dyn Store, clock: &
     assert_eq!(turn("third").await.as_deref(), Some("second"));
     store.release("second", lease.token).await.unwrap();
     assert_eq!(turn("third").await, None);
+}
+
+pub(crate) async fn a_claim_has_one_owner_until_it_ends(store: &dyn Store, clock: &Clock) {
+    let [one, other] = ["one", "other"].map(|owner| LeaseTerm { ttl: SHORT, ..term(owner) });
+    assert!(store.claim("push a", &one).await.unwrap());
+    assert!(!store.claim("push a", &other).await.unwrap(), "another owner has it");
+    assert!(store.claim("push b", &other).await.unwrap(), "claims are independent");
+    clock.advance(SHORT * 3 / 4).await;
+    assert!(store.claim("push a", &one).await.unwrap(), "its owner keeps it");
+    clock.advance(SHORT * 3 / 4).await;
+    assert!(!store.claim("push a", &other).await.unwrap(), "the new term lasts");
+    clock.advance(SHORT / 2).await;
+    assert!(store.claim("push a", &other).await.unwrap(), "the term has ended");
+    store.end_claim("push a", "one").await.unwrap();
+    assert!(!store.claim("push a", &one).await.unwrap(), "only its owner ends it");
+    store.end_claim("push a", "other").await.unwrap();
+    assert!(store.claim("push a", &one).await.unwrap(), "it was ended");
 }

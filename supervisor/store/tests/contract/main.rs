@@ -79,6 +79,7 @@ macro_rules! store_contract {
             a_new_task_has_an_owner,
             a_turn_is_for_one_task_under_way,
             abandoned_tasks_are_those_that_nobody_runs,
+            a_claim_has_one_owner_until_it_ends,
             a_released_lease_is_free,
             an_owner_takes_its_own_lease_back,
             other_owners_wait_for_the_end_of_the_term,

@@ -1,6 +1,6 @@
 //! The configurations with undelivered notifications, and their workers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -44,6 +44,38 @@ impl Jobs {
         if let Some(worker) = entries.insert(id, entry).and_then(|old| old.worker) {
             worker.abort();
         }
+    }
+
+    /// Adds a configuration, unless a worker delivers one of the same id.
+    pub(super) fn add_idle(&self, registration: Registration) {
+        let tasks = self.lock();
+        let known = tasks.get(&registration.task).and_then(|entries| entries.get(&registration.id));
+        if known.is_none_or(|entry| entry.worker.is_none()) {
+            drop(tasks);
+            self.add(registration);
+        }
+    }
+
+    /// The configurations that have a worker.
+    pub(super) fn served(&self) -> Vec<Registration> {
+        let tasks = self.lock();
+        let entries = tasks.values().flat_map(HashMap::values).filter(|entry| entry.worker.is_some());
+        entries.map(|entry| entry.registration.clone()).collect()
+    }
+
+    /// Removes the configurations without a worker that are not pending, and from `pending` those with a worker.
+    pub(super) fn retain_pending(&self, pending: &mut Vec<Registration>) {
+        let mut tasks = self.lock();
+        let stored: HashSet<_> = pending.iter().map(|known| (known.task.clone(), known.id.clone())).collect();
+        tasks.retain(|task, entries| {
+            entries
+                .retain(|id, entry| entry.worker.is_some() || stored.contains(&(task.clone(), id.clone())));
+            !entries.is_empty()
+        });
+        pending.retain(|known| {
+            let entry = tasks.get(&known.task).and_then(|entries| entries.get(&known.id));
+            entry.is_none_or(|entry| entry.worker.is_none())
+        });
     }
 
     /// Whether a task has undelivered notifications.

@@ -1,6 +1,5 @@
 //! All push configurations of a server.
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,15 +93,25 @@ impl Pushes {
         Ok(Arc::new(Self { screen: options.screen, shared: Arc::new(shared), registering: Mutex::default() }))
     }
 
-    /// Resumes the configurations of a former process and returns their tasks. Pass each task to [`Pushes::follow`], now or
-    /// when it continues, or to [`Pushes::forget`].
-    pub async fn resume(&self) -> Result<Vec<String>, PushStoreError> {
-        let mut tasks = BTreeSet::new();
-        for registration in self.shared.store.pending().await? {
-            tasks.insert(registration.task.clone());
-            self.shared.jobs.add(registration);
+    /// Stays the one that delivers what it does, and returns the configurations with undelivered notifications for which it
+    /// does nothing. Pass each to [`Pushes::take`] if its task has undelivered events, or its task to [`Pushes::forget`].
+    pub async fn unserved(&self) -> Result<Vec<Registration>, PushStoreError> {
+        for served in self.shared.jobs.served() {
+            if self.shared.store.admit(&served).await?.is_none() {
+                self.shared.jobs.remove(&served.task, Some(&served.id));
+            }
         }
-        Ok(tasks.into_iter().collect())
+        let mut pending = self.shared.store.pending().await?;
+        self.shared.jobs.retain_pending(&mut pending);
+        Ok(pending)
+    }
+
+    /// Takes a configuration unless another process delivers it. Returns whether it did; then pass the task to
+    /// [`Pushes::follow`].
+    pub async fn take(&self, registration: Registration) -> Result<bool, PushStoreError> {
+        let Some(delivered) = self.shared.store.admit(&registration).await? else { return Ok(false) };
+        self.shared.jobs.add_idle(Registration { delivered, ..registration });
+        Ok(true)
     }
 
     /// Delivers the events of a task from this log. Costs nothing for a task without configurations.
@@ -131,7 +140,8 @@ impl Pushes {
         Ok(())
     }
 
-    /// Waits at most `grace` until the notifications of ended tasks are delivered, then stops.
+    /// Waits at most `grace` until the notifications of ended tasks are delivered, then stops and leaves the rest to other
+    /// processes.
     pub async fn drain(&self, grace: Duration) {
         const INTERVAL: Duration = Duration::from_millis(20);
         let settled = async {
@@ -140,7 +150,13 @@ impl Pushes {
             }
         };
         drop(tokio::time::timeout(grace, settled).await);
+        let served = self.shared.jobs.served();
         self.stop();
+        for Registration { task, id, .. } in served {
+            if let Err(error) = self.shared.store.release(&task, &id).await {
+                tracing::warn!(task, %error, "another process delivers push notifications a little later");
+            }
+        }
     }
 
     /// Stops deliveries; undelivered notifications stay in the store.

@@ -36,7 +36,7 @@ pub struct PushStoreError {
     pub reason: String,
 }
 
-/// Stores push configurations. One process at a time uses it.
+/// Stores push configurations.
 #[async_trait]
 pub trait PushStore: Send + Sync + 'static {
     /// Stores a configuration. Replaces the one of the same task and id.
@@ -53,6 +53,18 @@ pub trait PushStore: Send + Sync + 'static {
 
     /// Removes a configuration, if it exists.
     async fn delete(&self, task: &str, id: &str) -> Result<(), PushStoreError>;
+
+    /// Lets this process deliver for a while, and returns what is delivered. `None` if another process delivers, or if the
+    /// stored configuration is gone or another one. The default is for a store that one process at a time uses.
+    async fn admit(&self, registration: &Registration) -> Result<Option<u64>, PushStoreError> {
+        Ok(Some(registration.delivered))
+    }
+
+    /// Lets other processes deliver at once.
+    async fn release(&self, task: &str, id: &str) -> Result<(), PushStoreError> {
+        let _ = (task, id);
+        Ok(())
+    }
 }
 
 /// Push configurations in memory.

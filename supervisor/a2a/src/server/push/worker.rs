@@ -18,6 +18,9 @@ use crate::model::TaskState;
 use crate::server::log_entry::LoggedEvent;
 use crate::server::task_log::TaskLog;
 
+/// The time between two attempts to ask the store whether to deliver.
+const STORE_PAUSE: Duration = Duration::from_secs(1);
+
 /// Most events that are read at once.
 const MAX_EVENTS: usize = 8 * 1024;
 
@@ -47,6 +50,8 @@ enum Flow {
     Drained,
     /// Nothing is left to deliver, or the receiver is gone.
     Ended,
+    /// Another process delivers, or the configuration is gone or another one.
+    Left,
 }
 
 impl Worker {
@@ -59,31 +64,45 @@ impl Worker {
         let headers = headers(&job.registration.config, job.registration.version);
         let mut worker = Self { shared, job, url, headers };
         loop {
-            if worker.serve(&log).await == Flow::Ended {
-                return finish(&worker.shared, &worker.job).await;
+            match worker.serve(&log).await {
+                Flow::Ended => return finish(&worker.shared, &worker.job).await,
+                Flow::Left => return worker.shared.jobs.finish(&worker.job),
+                Flow::Drained => {}
             }
             match worker.shared.jobs.next_log(&worker.job, &log) {
                 Some(next) => log = next,
-                None => return,
+                None => return release(&worker.shared, &worker.job).await,
             }
         }
     }
 
     async fn serve(&mut self, log: &Arc<TaskLog>) -> Flow {
         let mut not_before = Instant::now();
+        if !self.is_admitted().await {
+            return Flow::Left;
+        }
         loop {
             if log.state().is_terminal() && self.registration().delivered >= log.last_seq() {
                 return Flow::Ended;
             }
             let events = gather(log, self.registration().delivered, not_before).await;
             let Some(newest) = events.last().map(|event| event.seq()) else { return Flow::Drained };
+            let read_after = self.registration().delivered;
+            // This process may have been paused, or the configuration changed, while it waited.
+            if !self.is_admitted().await {
+                return Flow::Left;
+            }
+            if self.registration().delivered > read_after {
+                continue;
+            }
             let payloads = payloads(self.registration().version, log, &events).unwrap_or_else(|error| {
                 tracing::error!(task = self.registration().task, %error, "failed to encode a notification");
                 Vec::new()
             });
             for payload in payloads {
-                if self.deliver(&payload).await == Flow::Ended {
-                    return Flow::Ended;
+                match self.deliver(&payload).await {
+                    Flow::Drained => {}
+                    flow => return flow,
                 }
                 self.mark_delivered(payload.last);
             }
@@ -97,7 +116,7 @@ impl Worker {
     }
 
     /// Tries until the notification is delivered or refused. Gives up the configuration of a receiver that fails too long.
-    async fn deliver(&self, payload: &Payload) -> Flow {
+    async fn deliver(&mut self, payload: &Payload) -> Flow {
         let mut begun = None;
         let mut failed = 0_u32;
         loop {
@@ -124,6 +143,26 @@ impl Worker {
             };
             tracing::debug!(task = self.registration().task, receiver = self.receiver(), %result, ?wait, "trying again");
             sleep(wait).await;
+            if !self.is_admitted().await {
+                return Flow::Left;
+            }
+        }
+    }
+
+    /// Whether this process is the one that delivers. Waits while the store is not available.
+    async fn is_admitted(&mut self) -> bool {
+        loop {
+            match self.shared.store.admit(self.registration()).await {
+                Ok(Some(delivered)) => {
+                    self.mark_delivered(delivered);
+                    return true;
+                }
+                Ok(None) => return false,
+                Err(error) => {
+                    tracing::warn!(task = self.registration().task, %error, "push notifications wait for the store");
+                    sleep(STORE_PAUSE).await;
+                }
+            }
         }
     }
 
@@ -154,14 +193,23 @@ impl Worker {
 
 async fn finish(shared: &Shared, job: &Job) {
     save_progress(shared, job, Registration::DONE).await;
+    release(shared, job).await;
     shared.jobs.finish(job);
+}
+
+async fn release(shared: &Shared, job: &Job) {
+    let Registration { task, id, .. } = &job.registration;
+    if let Err(error) = shared.store.release(task, id).await {
+        tracing::debug!(task, %error, "another process delivers push notifications a little later");
+    }
 }
 
 /// Saves the progress, unless the configuration was replaced: an aborted worker may still run for a moment. If saving
 /// fails, a restart delivers some notifications twice.
 async fn save_progress(shared: &Shared, job: &Job, seq: u64) {
     let Registration { task, id, .. } = &job.registration;
-    if !shared.jobs.is_current(job) {
+    // Another process may have replaced it, too.
+    if !shared.jobs.is_current(job) || matches!(shared.store.admit(&job.registration).await, Ok(None)) {
         return;
     }
     if let Err(error) = shared.store.delivered(task, id, seq).await {
