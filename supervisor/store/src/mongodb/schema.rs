@@ -59,8 +59,13 @@ pub(super) async fn create(database: &Database) -> Result<()> {
     for (name, keys) in others {
         index(database, name, keys, false).await?;
     }
-    let signals = database.create_collection(SIGNALS).capped(true).size(SIGNAL_BYTES).await;
-    match signals {
+    // It has no index of its own that would create it, and a transaction may not create it everywhere.
+    unless_exists(database.create_collection(CLAIMS).await)?;
+    unless_exists(database.create_collection(SIGNALS).capped(true).size(SIGNAL_BYTES).await)
+}
+
+fn unless_exists(created: Result<()>) -> Result<()> {
+    match created {
         Err(error) if code(&error) != Some(EXISTS) => Err(error),
         _ => Ok(()),
     }

@@ -63,9 +63,11 @@ impl Clock {
 async fn shift_terms(uri: &str, by: Duration) {
     use mongodb::bson::{Document, doc};
     let client = mongodb::Client::with_uri_str(uri).await.unwrap();
-    let tasks = client.database("team_caipe").collection::<Document>("tasks");
     let shift = doc! { "$inc": { "until": -i64::try_from(by.as_millis()).unwrap() } };
-    tasks.update_many(doc! { "until": { "$gt": 0 } }, shift).await.unwrap();
+    for name in ["tasks", "claims"] {
+        let collection = client.database("team_caipe").collection::<Document>(name);
+        collection.update_many(doc! { "until": { "$gt": 0 } }, shift.clone()).await.unwrap();
+    }
 }
 
 fn created(id: &str, owner: &str) -> Commit {
