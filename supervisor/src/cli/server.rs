@@ -30,6 +30,10 @@ use crate::http::{
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 
+#[cfg(not(feature = "mongodb"))]
+pub(super) use external_store::WITHOUT_MONGODB;
+#[cfg(feature = "mongodb")]
+pub(super) use external_store::mongodb;
 pub(super) use external_store::redis_options;
 use follow::Follow;
 pub(super) use start::{listen, own_url, write_address};

@@ -18,29 +18,35 @@ use tokio::time::timeout;
 
 use super::args::{Source, StoreArgs, StoreCommand, StoreName};
 use super::print;
-use super::server::redis_options;
+use super::server::{self, redis_options};
 use crate::config::environment;
 use crate::secrets::{Environment, with_secrets};
+
+/// The variables, and the directory of the Secret.
+type Settings<'a> = (&'a Environment, Option<&'a str>);
 
 /// How long a store may take to close.
 const CLOSE_DEADLINE: Duration = Duration::from_secs(30);
 
 pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
     let env = with_secrets(&environment(), args.secrets.as_deref());
+    let settings = (&env, args.secrets.as_deref());
     match args.command {
-        StoreCommand::Export { store, file } => run_export(open_existing(&store, &env).await?, &file).await,
+        StoreCommand::Export { store, file } => {
+            run_export(open_existing(&store, settings).await?, &file).await
+        }
         StoreCommand::Import { file, store, merge } => {
-            run_import(&file, open(&store, &env).await?, merge).await
+            run_import(&file, open(&store, settings).await?, merge).await
         }
         StoreCommand::Verify { source, store } => {
-            let store = open_existing(&store, &env).await?;
+            let store = open_existing(&store, settings).await?;
             let code = match source {
                 Source::File(file) => {
                     let mut file = spawn_blocking(move || ExportFile::open(&file)).await??;
                     run_verify(&mut file, &*store).await?
                 }
                 Source::Store(name) => {
-                    let source = open_existing(&name, &env).await?;
+                    let source = open_existing(&name, settings).await?;
                     ensure_not_in_use(&*source).await?;
                     let code = run_verify(&mut StoreReader::new(source.clone()), &*store).await?;
                     close(&*source).await?;
@@ -54,18 +60,34 @@ pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Opens a store that must exist: opening a missing SQLite file would create it.
-async fn open_existing(name: &StoreName, env: &Environment) -> anyhow::Result<Arc<dyn Transfer>> {
+async fn open_existing(name: &StoreName, settings: Settings<'_>) -> anyhow::Result<Arc<dyn Transfer>> {
     if let StoreName::Sqlite(path) = name {
         ensure!(path.is_file(), "there is no SQLite file {}", path.display());
     }
-    open(name, env).await
+    open(name, settings).await
 }
 
-async fn open(name: &StoreName, env: &Environment) -> anyhow::Result<Arc<dyn Transfer>> {
+async fn open(name: &StoreName, (env, secrets): Settings<'_>) -> anyhow::Result<Arc<dyn Transfer>> {
     Ok(match name.clone() {
         StoreName::Sqlite(path) => Arc::new(spawn_blocking(move || SqliteStore::open(&path)).await??),
         StoreName::Redis(database) => Arc::new(RedisStore::open_alone(&redis_options(env, &database)?)?),
+        StoreName::Mongodb(database) => open_mongodb(&database, env, secrets)?,
     })
+}
+
+#[cfg(feature = "mongodb")]
+fn open_mongodb(
+    database: &str,
+    env: &Environment,
+    secrets: Option<&str>,
+) -> anyhow::Result<Arc<dyn Transfer>> {
+    let options = server::mongodb::options(env, &server::mongodb::named(database), secrets)?;
+    Ok(Arc::new(server::mongodb::MongodbStore::open_alone(&options)?))
+}
+
+#[cfg(not(feature = "mongodb"))]
+fn open_mongodb(_: &str, _: &Environment, _: Option<&str>) -> anyhow::Result<Arc<dyn Transfer>> {
+    anyhow::bail!(server::WITHOUT_MONGODB)
 }
 
 async fn ensure_not_in_use(store: &dyn Transfer) -> anyhow::Result<()> {

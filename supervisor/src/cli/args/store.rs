@@ -7,7 +7,7 @@ use clap::Subcommand;
 /// Copies of a store.
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct StoreArgs {
-    /// A directory with the files `REDIS_URL` and perhaps `REDIS_CA`; they win over the variables
+    /// A directory with the files `REDIS_URL` and perhaps `REDIS_CA`, or `MONGODB_URI` and `MONGODB_CA`; they win over the variables
     #[arg(long = "secrets-dir", value_name = "DIR", global = true)]
     pub(in crate::cli) secrets: Option<String>,
 
@@ -19,7 +19,7 @@ pub(in crate::cli) struct StoreArgs {
 pub(in crate::cli) enum StoreCommand {
     /// Write everything that a store has to a new file, as a backup or to move to another store
     Export {
-        /// The store: sqlite:PATH, or redis:DATABASE for the keys of that name in the server at `REDIS_URL`
+        /// The store: sqlite:PATH, redis:DATABASE for the keys of that name in the server at `REDIS_URL`, or mongodb:DATABASE in that at `MONGODB_URI`
         store: StoreName,
         /// The file, or - for the output. Until the export is complete, its name ends in .partial
         file: PathBuf,
@@ -49,6 +49,7 @@ pub(in crate::cli) enum StoreName {
     Sqlite(PathBuf),
     /// The prefix of the keys.
     Redis(String),
+    Mongodb(String),
 }
 
 impl std::str::FromStr for StoreName {
@@ -58,14 +59,18 @@ impl std::str::FromStr for StoreName {
         // Other users of the machine can read the command line.
         if text.contains("://") {
             return Err(
-                "give no URL, because it may have a password: set REDIS_URL, and write redis:DATABASE"
+                "give no URL, because it may have a password: set REDIS_URL or MONGODB_URI, and write redis:DATABASE or mongodb:DATABASE"
                     .to_owned(),
             );
         }
         match text.split_once(':') {
             Some(("sqlite", path)) if !path.is_empty() => Ok(Self::Sqlite(path.into())),
             Some(("redis", database)) if !database.is_empty() => Ok(Self::Redis(database.to_owned())),
-            _ => Err("write sqlite:PATH or redis:DATABASE, for example redis:team-a.platform".to_owned()),
+            Some(("mongodb", database)) if !database.is_empty() => Ok(Self::Mongodb(database.to_owned())),
+            _ => Err(
+                "write sqlite:PATH, redis:DATABASE or mongodb:DATABASE, for example redis:team-a.platform"
+                    .to_owned(),
+            ),
         }
     }
 }
@@ -81,7 +86,8 @@ impl std::str::FromStr for Source {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
-        if text.starts_with("sqlite:") || text.starts_with("redis:") || text.contains("://") {
+        let kinds = ["sqlite:", "redis:", "mongodb:"];
+        if kinds.iter().any(|kind| text.starts_with(kind)) || text.contains("://") {
             return text.parse().map(Self::Store);
         }
         Ok(Self::File(text.into()))

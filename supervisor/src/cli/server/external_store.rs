@@ -16,8 +16,6 @@ const AGAIN: Duration = Duration::from_millis(250);
 
 /// The variables with the address of the server. The first one that is set counts.
 const REDIS_URLS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_REDIS_URL", "REDIS_URL"];
-#[cfg(feature = "mongodb")]
-const MONGODB_URIS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_MONGODB_URI", "MONGODB_URI"];
 
 /// Opens Redis. If it cannot be reached and is not required, returns a store in memory, whose restriction is the reason.
 pub(super) async fn redis(
@@ -38,38 +36,70 @@ pub(in crate::cli) fn redis_options(env: &Environment, database: &str) -> anyhow
     Ok(RedisOptions { url, database: database.to_owned(), certificate_authority: set(env, "REDIS_CA") })
 }
 
-/// As [`redis`] for MongoDB. The certificate authority is a file of the mounted Secret, because the driver reads a file.
+/// The stores in MongoDB, or the refusal of a program that was built without it.
 #[cfg(feature = "mongodb")]
-pub(super) async fn mongodb(
+pub(in crate::cli) mod mongodb {
+    use std::path::Path;
+
+    use caipe_store::MongodbOptions;
+    pub(in crate::cli) use caipe_store::MongodbStore;
+
+    use super::{Context, Environment, first, set};
+
+    /// The variables with the address of the server. The first one that is set counts.
+    const URIS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_MONGODB_URI", "MONGODB_URI"];
+
+    /// The database that the supervisor uses.
+    pub(in crate::cli) fn served(env: &Environment, database: &str) -> String {
+        set(env, "LANGGRAPH_CHECKPOINT_MONGODB_DB_NAME").unwrap_or_else(|| named(database))
+    }
+
+    /// The name of the database for this name of a store.
+    pub(in crate::cli) fn named(database: &str) -> String {
+        super::database_name(database)
+    }
+
+    /// The store in a database. The certificate authority is a file of the mounted Secret, because the driver reads a file.
+    pub(in crate::cli) fn options(
+        env: &Environment,
+        database: &str,
+        secrets_dir: Option<&str>,
+    ) -> anyhow::Result<MongodbOptions> {
+        let uri = first(env, &URIS).context(
+            "failed to open the mongodb store: there is no URI of the server: set MONGODB_URI, in the Secret of spec.store.mongodb or as a variable",
+        )?;
+        let mounted = secrets_dir.map(|directory| Path::new(directory).join("MONGODB_CA"));
+        let certificate_authority = mounted.filter(|file| file.is_file());
+        Ok(MongodbOptions { uri, database: database.to_owned(), certificate_authority })
+    }
+}
+
+/// As [`redis`] for MongoDB.
+#[cfg(feature = "mongodb")]
+pub(super) async fn open_mongodb(
     env: &Environment,
     (database, secrets_dir): (&str, Option<&str>),
     required: bool,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
-) -> anyhow::Result<Result<caipe_store::MongodbStore, MemoryStore>> {
-    let uri = first(env, &MONGODB_URIS);
-    let uri = uri.context(
-        "failed to open the mongodb store: there is no URI of the server: set MONGODB_URI, in the Secret of spec.store.mongodb or as a variable",
-    )?;
-    let database =
-        set(env, "LANGGRAPH_CHECKPOINT_MONGODB_DB_NAME").unwrap_or_else(|| database_name(database));
-    let mounted = secrets_dir.map(|directory| std::path::Path::new(directory).join("MONGODB_CA"));
-    let certificate_authority = mounted.filter(|file| file.is_file());
-    let options = caipe_store::MongodbOptions { uri, database, certificate_authority };
-    usable(caipe_store::MongodbStore::open(&options)?, "MongoDB", required, stop_signal).await
+) -> anyhow::Result<Result<mongodb::MongodbStore, MemoryStore>> {
+    let options = mongodb::options(env, &mongodb::served(env, database), secrets_dir)?;
+    usable(mongodb::MongodbStore::open(&options)?, "MongoDB", required, stop_signal).await
 }
 
 /// Refuses MongoDB, because this program was built without it.
 #[cfg(not(feature = "mongodb"))]
-pub(super) async fn mongodb(
+pub(super) async fn open_mongodb(
     _: &Environment,
     _: (&str, Option<&str>),
     _: bool,
     _: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<MemoryStore, MemoryStore>> {
-    anyhow::bail!(
-        "failed to open the mongodb store: this program was built without it: build it with the cargo feature `mongodb`, which the image has, or choose redis or sqlite"
-    )
+    anyhow::bail!(WITHOUT_MONGODB)
 }
+
+/// The refusal of a program that was built without MongoDB.
+#[cfg(not(feature = "mongodb"))]
+pub(in crate::cli) const WITHOUT_MONGODB: &str = "failed to open the mongodb store: this program was built without it: build it with the cargo feature `mongodb`, which the image has, or choose redis or sqlite";
 
 /// The name of a database of MongoDB: at most 63 bytes, none of which is a dot. Names of Kubernetes have no `_`, so two resources
 /// never get the same one.

@@ -64,22 +64,12 @@ pub(super) async fn open_store(
         StoreChoice::Mongodb { database, required, secrets_dir, .. } => {
             let secrets_dir = secrets_dir.as_deref();
             let env = with_secrets(env, secrets_dir);
-            match external_store::mongodb(&env, (database, secrets_dir), *required, stop_signal).await? {
-                Ok(store) => unencrypted(Arc::new(store), &env),
+            match external_store::open_mongodb(&env, (database, secrets_dir), *required, stop_signal).await? {
+                Ok(store) => served(Arc::new(store), &env).await,
                 Err(memory) => Ok(Arc::new(memory)),
             }
         }
     }
-}
-
-/// A store whose values cannot be encrypted.
-fn unencrypted(store: Arc<dyn Store>, env: &Environment) -> anyhow::Result<Arc<dyn Store>> {
-    anyhow::ensure!(
-        env.get(KEYS).is_none_or(|keys| keys.trim().is_empty()),
-        "{KEYS}: values in {} cannot be encrypted: remove the keys, or choose redis or sqlite",
-        store.backend()
-    );
-    Ok(store)
 }
 
 /// The store with encrypted values, if there are keys. Fails for a store that cannot be served with this configuration.

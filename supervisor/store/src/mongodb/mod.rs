@@ -10,6 +10,7 @@ mod connection;
 mod documents;
 mod error;
 mod leases;
+mod presence;
 mod prune;
 mod pushes;
 mod read;
@@ -17,6 +18,7 @@ mod schema;
 mod server;
 mod signals;
 mod transaction;
+mod transfer;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -95,7 +97,8 @@ pub struct MongodbStore {
     checked: Arc<Mutex<Option<Checked>>>,
     /// Marks the messages of this process, whose readers learn of changes directly.
     sender: Arc<str>,
-    _listener: Arc<AbortOnDropHandle<()>>,
+    /// Receives the messages of other processes, and says that this one serves. None for copies.
+    background: Option<Arc<[AbortOnDropHandle<()>; 2]>>,
 }
 
 impl MongodbStore {
@@ -104,22 +107,26 @@ impl MongodbStore {
     /// # Errors
     /// When the URI cannot be used.
     pub fn open(options: &MongodbOptions) -> Result<Self, StoreError> {
+        let mut store = Self::open_alone(options)?;
+        let (connection, sender) = (store.connection.clone(), store.sender.clone());
+        let listener =
+            signals::run(connection.clone(), store.watchers.clone(), store.live.clone(), sender.clone());
+        let background = [tokio::spawn(listener), tokio::spawn(presence::run(connection, sender))];
+        store.background = Some(Arc::new(background.map(AbortOnDropHandle::new)));
+        Ok(store)
+    }
+
+    /// A store that does not follow other processes and does not count as a running supervisor. For
+    /// [`Transfer`](crate::Transfer).
+    ///
+    /// # Errors
+    /// As for [`Self::open`].
+    pub fn open_alone(options: &MongodbOptions) -> Result<Self, StoreError> {
         let connection = Connection::new(options)?;
-        let watchers = Arc::<Watchers>::default();
         let sender: Arc<str> = unique().into();
         let live = LiveExchange::new(sender.clone(), |queue| signals::send(connection.clone(), queue));
-        let live = Arc::new(live);
-        let listener = signals::run(connection.clone(), watchers.clone(), live.clone(), sender.clone());
-        let listener = AbortOnDropHandle::new(tokio::spawn(listener));
-        Ok(Self {
-            connection,
-            watchers,
-            live,
-            order: Arc::default(),
-            checked: Arc::default(),
-            sender,
-            _listener: Arc::new(listener),
-        })
+        let (watchers, order, checked) = Default::default();
+        Ok(Self { connection, watchers, live: Arc::new(live), order, checked, sender, background: None })
     }
 
     async fn write(&self, mut prepared: PreparedCommit) -> Result<(), StoreError> {
@@ -309,5 +316,13 @@ impl Store for MongodbStore {
 
     async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {
         prune::prune(&self.connection, retention).await
+    }
+
+    async fn close(&self) -> Result<(), StoreError> {
+        let Some(background) = &self.background else { return Ok(()) };
+        for task in background.iter() {
+            task.abort();
+        }
+        presence::unmark(&self.connection, &self.sender).await
     }
 }

@@ -7,7 +7,8 @@
 //! `pushes`         task, push (its id), body, delivered
 //! `conversations`  run, touched, owner, turn; `_id` is that of the conversation
 //! `items`          one item of a list of a conversation: context, list, place, item
-//! `claims`         owner, until; `_id` is what is claimed
+//! `claims`         owner, until; `_id` is what is claimed, or the process that serves
+//! `import`         one document while an import has not ended: export, records, skips
 //! `signals`        capped: messages between processes; nothing depends on them
 //! `probe`          one document that health checks write
 
@@ -26,6 +27,7 @@ pub(super) const PUSHES: &str = "pushes";
 pub(super) const CONVERSATIONS: &str = "conversations";
 pub(super) const ITEMS: &str = "items";
 pub(super) const CLAIMS: &str = "claims";
+pub(super) const IMPORT: &str = "import";
 pub(super) const SIGNALS: &str = "signals";
 pub(super) const PROBE: &str = "probe";
 
@@ -59,8 +61,9 @@ pub(super) async fn create(database: &Database) -> Result<()> {
     for (name, keys) in others {
         index(database, name, keys, false).await?;
     }
-    // It has no index of its own that would create it, and a transaction may not create it everywhere.
+    // They have no index that would create them, and a transaction cannot create them everywhere.
     unless_exists(database.create_collection(CLAIMS).await)?;
+    unless_exists(database.create_collection(IMPORT).await)?;
     unless_exists(database.create_collection(SIGNALS).capped(true).size(SIGNAL_BYTES).await)
 }
 

@@ -152,7 +152,7 @@ pub(crate) async fn of_two_writers_one_is_refused(store: &dyn Store) {
 
 /// Many runs at once, some of which misbehave: each log is whole and in order, and no failure is shared.
 pub(crate) async fn concurrent_tasks_do_not_mix(store: &dyn Store) {
-    const TASKS: u64 = 64;
+    const TASKS: u64 = 24;
     const COMMITS: u64 = 20;
     let refusals = join_all((0..TASKS).map(async |number| {
         let id = format!("task-{number}");

@@ -280,19 +280,27 @@ mod mongodb_store {
     use caipe_fixtures::mongodb::MongodbServer;
     use caipe_store::{MongodbOptions, MongodbStore};
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
+
+    fn options(server: &MongodbServer) -> MongodbOptions {
+        let (uri, database) = (server.uri(), "team_caipe".to_owned());
+        MongodbOptions { uri, database, ..MongodbOptions::default() }
+    }
 
     fn fresh() -> Fresh {
         let server = MongodbServer::start(&[]).unwrap();
-        let options = MongodbOptions {
-            uri: server.uri(),
-            database: "team_caipe".to_owned(),
-            ..MongodbOptions::default()
-        };
-        Fresh(Arc::new(MongodbStore::open(&options).unwrap()), Place::Mongodb(server))
+        let store = MongodbStore::open(&options(&server)).unwrap();
+        Fresh(Arc::new(store), Place::Mongodb(server))
+    }
+
+    fn alone() -> Alone {
+        let server = MongodbServer::start(&[]).unwrap();
+        let store = MongodbStore::open_alone(&options(&server)).unwrap();
+        Alone(Arc::new(store), Place::Mongodb(server))
     }
 
     store_contract!(fresh());
+    copies_contract!(alone());
 }
 
 /// A cluster of three nodes, which the tests share.
