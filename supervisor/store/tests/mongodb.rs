@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use caipe_fixtures::mongodb::MongodbServer;
 use caipe_store::{
     Commit, ControlMessage, EventChunk, Follower, LeaseTerm, MongodbOptions, MongodbStore, Store, StoreError,
-    TaskFilter, TaskPhase, Topic,
+    TaskFilter, TaskPhase, Topic, Transfer as _,
 };
 use mongodb::bson::{Document, doc};
 use samples::{event, logged, recorded, task, term, time_of};
@@ -296,4 +296,19 @@ async fn text_reaches_another_process_before_it_is_stored() {
         assert_eq!((next.seq, next.event), (seq, event(&seq.to_string())));
     }
     drop(follower);
+}
+
+/// As long as a process serves a database, and no longer than until it closes the store.
+#[tokio::test]
+async fn a_database_that_is_served_is_in_use() {
+    let server = MongodbServer::start(&[]).unwrap();
+    let options =
+        MongodbOptions { uri: server.uri(), database: "team_caipe".to_owned(), ..MongodbOptions::default() };
+    let copied = MongodbStore::open_alone(&options).unwrap();
+    assert!(!copied.is_in_use().await.unwrap(), "a copy does not serve");
+    let store = open(&server);
+    let appears = async { while !copied.is_in_use().await.unwrap() {} };
+    timeout(Duration::from_secs(20), appears).await.expect("it says that it serves");
+    store.close().await.unwrap();
+    assert!(!copied.is_in_use().await.unwrap());
 }
