@@ -81,7 +81,7 @@ fn open_mongodb(
     env: &Environment,
     secrets: Option<&str>,
 ) -> anyhow::Result<Arc<dyn Transfer>> {
-    let options = server::mongodb::options(env, &server::mongodb::named(database), secrets)?;
+    let options = server::mongodb::options(env, &server::mongodb::database_name(database), secrets)?;
     Ok(Arc::new(server::mongodb::MongodbStore::open_alone(&options)?))
 }
 

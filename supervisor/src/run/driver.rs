@@ -153,8 +153,8 @@ fn moment(deadline: Option<Instant>) -> Instant {
 }
 
 impl<S: Sink> Driver<S> {
-    /// A run of `agent` from `state`, boxed, because each function that awaits it would have a copy of its own. It ends early when `stop` is cancelled, and is asked for its last answer
-    /// after `time_limit`.
+    /// A run of `agent` from `state`. It is boxed, because each function that awaits it would have a copy. It ends early when
+    /// `stop` is cancelled, and is asked for its last answer after `time_limit`.
     pub fn new(
         agent: Arc<Agent>,
         run: RunInfo,

@@ -26,8 +26,8 @@ mod memory;
 mod mongodb;
 mod notifier;
 mod push;
-mod random;
 mod redis;
+mod restrictions;
 #[cfg(test)]
 #[path = "../tests/samples/mod.rs"]
 mod samples;

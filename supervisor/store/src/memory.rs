@@ -17,7 +17,7 @@ use crate::error::StoreError;
 use crate::event_chunk::{self, EventChunk, LoggedEvent};
 use crate::lease::LeaseTable;
 use crate::live::{LiveEvents, LiveReaders};
-use crate::notifier::{Changes, Notifier, Topic};
+use crate::notifier::{Changes, Topic, Watchers};
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 
@@ -26,8 +26,7 @@ use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, Tas
 pub struct MemoryStore {
     data: Mutex<StoredData>,
     leases: LeaseTable,
-    events: Arc<Notifier>,
-    controls: Arc<Notifier>,
+    watchers: Watchers,
     live: Arc<LiveReaders>,
     restriction: Option<String>,
 }
@@ -100,7 +99,7 @@ impl Store for MemoryStore {
             })
             .await?;
         if let Some(task) = changed {
-            self.events.notify(&task);
+            self.watchers.events.notify(&task);
         }
         Ok(())
     }
@@ -142,7 +141,7 @@ impl Store for MemoryStore {
         message.check(task)?;
         let unknown = || Refusal::UnknownTask(task.to_owned()).by("memory");
         self.data().tasks.get_mut(task).ok_or_else(unknown)?.mailbox.put(task, message)?;
-        self.controls.notify(task);
+        self.watchers.controls.notify(task);
         Ok(())
     }
 
@@ -176,10 +175,7 @@ impl Store for MemoryStore {
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
-        Ok(match topic {
-            Topic::Events => self.events.watch(task),
-            Topic::Controls => self.controls.watch(task),
-        })
+        Ok(self.watchers.watch(task, topic))
     }
 
     fn live(&self, task: &str) -> Option<LiveEvents> {

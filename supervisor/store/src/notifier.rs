@@ -18,6 +18,29 @@ pub enum Topic {
 #[derive(Debug, Default)]
 pub struct Notifier(Mutex<HashMap<String, watch::Sender<()>>>);
 
+/// The readers of a store that wait for changes.
+#[derive(Debug, Default)]
+pub(crate) struct Watchers {
+    pub(crate) events: Arc<Notifier>,
+    pub(crate) controls: Arc<Notifier>,
+}
+
+impl Watchers {
+    /// The changes of a task from now on.
+    pub(crate) fn watch(&self, task: &str, topic: Topic) -> Changes {
+        match topic {
+            Topic::Events => self.events.watch(task),
+            Topic::Controls => self.controls.watch(task),
+        }
+    }
+
+    /// Wakes all readers, after changes that may have been missed.
+    pub(crate) fn notify_all(&self) {
+        self.events.notify_all();
+        self.controls.notify_all();
+    }
+}
+
 /// The changes of one task.
 #[derive(Debug)]
 pub struct Changes {

@@ -36,7 +36,7 @@ pub(in crate::cli) fn redis_options(env: &Environment, database: &str) -> anyhow
     Ok(RedisOptions { url, database: database.to_owned(), certificate_authority: set(env, "REDIS_CA") })
 }
 
-/// The stores in MongoDB, or the refusal of a program that was built without it.
+/// The stores in MongoDB.
 #[cfg(feature = "mongodb")]
 pub(in crate::cli) mod mongodb {
     use std::path::Path;
@@ -44,22 +44,18 @@ pub(in crate::cli) mod mongodb {
     use caipe_store::MongodbOptions;
     pub(in crate::cli) use caipe_store::MongodbStore;
 
+    pub(in crate::cli) use super::database_name;
     use super::{Context, Environment, first, set};
 
     /// The variables with the address of the server. The first one that is set counts.
     const URIS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_MONGODB_URI", "MONGODB_URI"];
 
     /// The database that the supervisor uses.
-    pub(in crate::cli) fn served(env: &Environment, database: &str) -> String {
-        set(env, "LANGGRAPH_CHECKPOINT_MONGODB_DB_NAME").unwrap_or_else(|| named(database))
+    pub(in crate::cli) fn configured_database(env: &Environment, database: &str) -> String {
+        set(env, "LANGGRAPH_CHECKPOINT_MONGODB_DB_NAME").unwrap_or_else(|| database_name(database))
     }
 
-    /// The name of the database for this name of a store.
-    pub(in crate::cli) fn named(database: &str) -> String {
-        super::database_name(database)
-    }
-
-    /// The store in a database. The certificate authority is a file of the mounted Secret, because the driver reads a file.
+    /// Where a database is. The certificate authority is a file of the mounted Secret, because the driver reads a file.
     pub(in crate::cli) fn options(
         env: &Environment,
         database: &str,
@@ -82,7 +78,7 @@ pub(super) async fn open_mongodb(
     required: bool,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<mongodb::MongodbStore, MemoryStore>> {
-    let options = mongodb::options(env, &mongodb::served(env, database), secrets_dir)?;
+    let options = mongodb::options(env, &mongodb::configured_database(env, database), secrets_dir)?;
     usable(mongodb::MongodbStore::open(&options)?, "MongoDB", required, stop_signal).await
 }
 
@@ -104,7 +100,7 @@ pub(in crate::cli) const WITHOUT_MONGODB: &str = "failed to open the mongodb sto
 /// The name of a database of MongoDB: at most 63 bytes, none of which is a dot. Names of Kubernetes have no `_`, so two resources
 /// never get the same one.
 #[cfg(any(feature = "mongodb", test))]
-fn database_name(database: &str) -> String {
+pub(in crate::cli) fn database_name(database: &str) -> String {
     const LONGEST: usize = 63;
     let name = database.replace(['.', ':'], "_");
     if name.len() <= LONGEST {

@@ -48,7 +48,7 @@ pub(super) async fn open_store(
                 Err(StoreError::InUse { .. }) => take_over(file, stop_signal).await?,
                 opened => opened?,
             };
-            served(Arc::new(store), env).await
+            with_encryption(Arc::new(store), env).await
         }
         StoreChoice::Memory {} => {
             tracing::warn!("conversations are kept in memory and are gone when the process ends");
@@ -57,7 +57,7 @@ pub(super) async fn open_store(
         StoreChoice::Redis { database, required, secrets_dir, .. } => {
             let env = with_secrets(env, secrets_dir.as_deref());
             match external_store::redis(&env, database, *required, stop_signal).await? {
-                Ok(store) => served(Arc::new(store), &env).await,
+                Ok(store) => with_encryption(Arc::new(store), &env).await,
                 Err(memory) => Ok(Arc::new(memory)),
             }
         }
@@ -65,7 +65,7 @@ pub(super) async fn open_store(
             let secrets_dir = secrets_dir.as_deref();
             let env = with_secrets(env, secrets_dir);
             match external_store::open_mongodb(&env, (database, secrets_dir), *required, stop_signal).await? {
-                Ok(store) => served(Arc::new(store), &env).await,
+                Ok(store) => with_encryption(Arc::new(store), &env).await,
                 Err(memory) => Ok(Arc::new(memory)),
             }
         }
@@ -73,7 +73,7 @@ pub(super) async fn open_store(
 }
 
 /// The store with encrypted values, if there are keys. Fails for a store that cannot be served with this configuration.
-async fn served(store: Arc<dyn Transfer>, env: &Environment) -> anyhow::Result<Arc<dyn Store>> {
+async fn with_encryption(store: Arc<dyn Transfer>, env: &Environment) -> anyhow::Result<Arc<dyn Store>> {
     refuse_unfinished(&*store).await?;
     let Some(keys) = env.get(KEYS).filter(|keys| !keys.trim().is_empty()) else {
         refuse_encrypted(&*store).await?;

@@ -27,8 +27,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use mongodb::bson::doc;
-use tokio::sync::Mutex;
-use tokio::time::Instant;
 use tokio_util::task::AbortOnDropHandle;
 
 use crate::backend::Store;
@@ -40,8 +38,9 @@ use crate::error::StoreError;
 use crate::event_chunk::{EventChunk, LoggedEvent};
 use crate::live::LiveEvents;
 use crate::live_exchange::LiveExchange;
-use crate::notifier::{Changes, Notifier, Topic};
+use crate::notifier::{Changes, Topic, Watchers};
 use crate::push::{PushChange, PushRecord};
+use crate::restrictions::RestrictionCache;
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use crate::unique::unique;
 use commit::PreparedCommit;
@@ -52,9 +51,6 @@ use leases::{SendControl, TakeTurn};
 use transaction::transact;
 
 pub(crate) const BACKEND: &str = "mongodb";
-
-/// How often the configuration of the server is read.
-const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Where the server is, and which database the store uses.
 #[derive(Clone, Default)]
@@ -74,19 +70,6 @@ impl std::fmt::Debug for MongodbOptions {
     }
 }
 
-/// The readers of this process that wait for changes.
-#[derive(Debug, Default)]
-struct Watchers {
-    events: Arc<Notifier>,
-    controls: Arc<Notifier>,
-}
-
-/// What the configuration of the server does not guarantee, and when that was read.
-struct Checked {
-    at: Instant,
-    found: Vec<String>,
-}
-
 /// Conversations, tasks and logs in MongoDB.
 #[derive(Clone)]
 pub struct MongodbStore {
@@ -94,7 +77,7 @@ pub struct MongodbStore {
     watchers: Arc<Watchers>,
     live: Arc<LiveExchange>,
     order: Arc<CommitOrder>,
-    checked: Arc<Mutex<Option<Checked>>>,
+    restrictions: Arc<RestrictionCache>,
     /// Marks the messages of this process, whose readers learn of changes directly.
     sender: Arc<str>,
     /// Receives the messages of other processes, and says that this one serves. None for copies.
@@ -125,8 +108,8 @@ impl MongodbStore {
         let connection = Connection::new(options)?;
         let sender: Arc<str> = unique().into();
         let live = LiveExchange::new(sender.clone(), |queue| signals::send(connection.clone(), queue));
-        let (watchers, order, checked) = Default::default();
-        Ok(Self { connection, watchers, live: Arc::new(live), order, checked, sender, background: None })
+        let (watchers, order, restrictions) = Default::default();
+        Ok(Self { connection, watchers, live: Arc::new(live), order, restrictions, sender, background: None })
     }
 
     async fn write(&self, mut prepared: PreparedCommit) -> Result<(), StoreError> {
@@ -235,10 +218,7 @@ impl Store for MongodbStore {
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
-        Ok(match topic {
-            Topic::Events => self.watchers.events.watch(task),
-            Topic::Controls => self.watchers.controls.watch(task),
-        })
+        Ok(self.watchers.watch(task, topic))
     }
 
     fn live(&self, task: &str) -> Option<LiveEvents> {
@@ -301,17 +281,7 @@ impl Store for MongodbStore {
     }
 
     async fn restrictions(&self) -> Vec<String> {
-        let mut checked = self.checked.lock().await;
-        if let Some(Checked { at, found }) = &*checked
-            && at.elapsed() < CHECK_INTERVAL
-        {
-            return found.clone();
-        }
-        let Some(found) = server::restrictions(&self.connection).await else {
-            return checked.as_ref().map(|checked| checked.found.clone()).unwrap_or_default();
-        };
-        *checked = Some(Checked { at: Instant::now(), found: found.clone() });
-        found
+        self.restrictions.get(server::restrictions(&self.connection)).await
     }
 
     async fn prune(&self, retention: Retention) -> Result<Pruned, StoreError> {

@@ -1,4 +1,4 @@
-//! Messages between processes in a capped collection: what changed, who reads a task, and text that is not stored yet.
+//! Messages between processes in a capped collection: changes, the readers of a task, and text that is not stored yet.
 //!
 //! A message may be lost, because a commit is acknowledged before it is sent. So all readers read the store again now and then.
 
@@ -12,11 +12,11 @@ use mongodb::{Collection, Cursor};
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval, sleep};
 
-use super::Watchers;
 use super::connection::Connection;
 use super::schema::SIGNALS;
 use crate::error::StoreError;
 use crate::live_exchange::{BATCH, LiveExchange, Message, READS};
+use crate::notifier::Watchers;
 
 /// The channels of changes.
 pub(super) const EVENTS: &str = "events";
@@ -76,8 +76,7 @@ async fn listen(
                 receive(&message, watchers, live, own);
             }
             _ = refresh.tick() => {
-                watchers.events.notify_all();
-                watchers.controls.notify_all();
+                watchers.notify_all();
                 live.refresh();
             }
         }

@@ -7,9 +7,9 @@ use futures::StreamExt as _;
 use redis::aio::PubSubSink;
 use tokio::time::{MissedTickBehavior, interval, sleep, timeout};
 
-use super::Watchers;
 use super::connection::Connection;
 use crate::live_exchange::{LiveExchange, READS};
+use crate::notifier::Watchers;
 
 /// The wait before a lost subscription is made again: at first, and at most.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -62,8 +62,7 @@ async fn listen(
     let (mut sink, mut messages) = subscription?.split();
     let address = connection.address().unwrap_or_default();
     *wait = FIRST_WAIT;
-    watchers.events.notify_all();
-    watchers.controls.notify_all();
+    watchers.notify_all();
     let mut pings = interval(PING_INTERVAL);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {

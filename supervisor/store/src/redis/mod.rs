@@ -21,7 +21,6 @@ use std::time::Duration;
 use async_trait::async_trait;
 use jiff::Timestamp;
 use redis::Script;
-use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -34,8 +33,9 @@ use crate::error::StoreError;
 use crate::event_chunk::{EventChunk, LoggedEvent};
 use crate::live::LiveEvents;
 use crate::live_exchange::LiveExchange;
-use crate::notifier::{Changes, Notifier, Topic};
+use crate::notifier::{Changes, Topic, Watchers};
 use crate::push::{PushChange, PushRecord};
+use crate::restrictions::RestrictionCache;
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use crate::unique::unique;
 use connection::{Connection, DEADLINE};
@@ -49,9 +49,6 @@ const PRUNE_STEP: u64 = 64;
 
 /// The wait before a commit is sent again whose response was lost.
 const AGAIN: Duration = Duration::from_millis(50);
-
-/// How often the configuration of the server is read.
-const CHECK_INTERVAL: Duration = Duration::from_secs(30);
 
 /// Where the server is, and which keys the store uses.
 #[derive(Clone, Default)]
@@ -73,19 +70,6 @@ impl std::fmt::Debug for RedisOptions {
     }
 }
 
-/// The readers of this process that wait for changes.
-#[derive(Debug, Default)]
-struct Watchers {
-    events: Arc<Notifier>,
-    controls: Arc<Notifier>,
-}
-
-/// What the configuration of the server does not guarantee, and when that was read.
-struct Checked {
-    at: Instant,
-    found: Vec<String>,
-}
-
 /// Conversations, tasks and logs in Redis.
 #[derive(Clone)]
 pub struct RedisStore {
@@ -93,7 +77,7 @@ pub struct RedisStore {
     watchers: Arc<Watchers>,
     live: Arc<LiveExchange>,
     order: Arc<CommitOrder>,
-    checked: Arc<Mutex<Option<Checked>>>,
+    restrictions: Arc<RestrictionCache>,
     /// Marks the published changes of this process, whose readers learn of them directly.
     sender: Arc<str>,
     listener: Option<Arc<AbortOnDropHandle<()>>>,
@@ -122,8 +106,8 @@ impl RedisStore {
         let sender: Arc<str> = unique().into();
         let publish = |queue| publisher::send(connection.clone(), queue);
         let live = Arc::new(LiveExchange::new(sender.clone(), publish));
-        let (watchers, order, checked) = Default::default();
-        Ok(Self { connection, watchers, live, order, checked, sender, listener: None })
+        let (watchers, order, restrictions) = Default::default();
+        Ok(Self { connection, watchers, live, order, restrictions, sender, listener: None })
     }
 
     async fn write(
@@ -254,10 +238,7 @@ impl Store for RedisStore {
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
-        Ok(match topic {
-            Topic::Events => self.watchers.events.watch(task),
-            Topic::Controls => self.watchers.controls.watch(task),
-        })
+        Ok(self.watchers.watch(task, topic))
     }
 
     fn live(&self, task: &str) -> Option<LiveEvents> {
@@ -324,17 +305,7 @@ impl Store for RedisStore {
     }
 
     async fn restrictions(&self) -> Vec<String> {
-        let mut checked = self.checked.lock().await;
-        if let Some(Checked { at, found }) = &*checked
-            && at.elapsed() < CHECK_INTERVAL
-        {
-            return found.clone();
-        }
-        let Some(found) = server::restrictions(&self.connection).await else {
-            return checked.as_ref().map(|checked| checked.found.clone()).unwrap_or_default();
-        };
-        *checked = Some(Checked { at: Instant::now(), found: found.clone() });
-        found
+        self.restrictions.get(server::restrictions(&self.connection)).await
     }
 
     /// Prunes in small steps. Commits can run between them.

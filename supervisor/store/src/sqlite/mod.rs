@@ -29,7 +29,7 @@ use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::LoggedEvent;
 use crate::lease::LeaseTable;
-use crate::notifier::{Changes, Notifier, Topic};
+use crate::notifier::{Changes, Topic, Watchers};
 use crate::push::{PushChange, PushRecord};
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use read::Readers;
@@ -52,8 +52,7 @@ pub struct SqliteStore {
     jobs: mpsc::Sender<Job>,
     readers: Arc<Readers>,
     leases: LeaseTable,
-    events: Arc<Notifier>,
-    controls: Arc<Notifier>,
+    watchers: Watchers,
 }
 
 impl SqliteStore {
@@ -66,10 +65,10 @@ impl SqliteStore {
         let lock = open::prepare(path)?;
         let connection = open::for_writing(path)?;
         let (jobs, queue) = mpsc::channel(QUEUE);
-        let (events, controls) = (Arc::<Notifier>::default(), Arc::<Notifier>::default());
-        writer::start(path, connection, lock, (queue, events.clone()))?;
+        let watchers = Watchers::default();
+        writer::start(path, connection, lock, (queue, watchers.events.clone()))?;
         let readers = Arc::new(Readers::new(path));
-        Ok(Self { path: path.to_owned(), jobs, readers, leases: LeaseTable::default(), events, controls })
+        Ok(Self { path: path.to_owned(), jobs, readers, leases: LeaseTable::default(), watchers })
     }
 
     async fn write(&self, work: Work) -> Result<Done, StoreError> {
@@ -134,7 +133,7 @@ impl Store for SqliteStore {
     async fn send_control(&self, task: &str, message: ControlMessage) -> Result<(), StoreError> {
         message.check(task)?;
         self.write(Work::Control(task.to_owned(), message)).await?;
-        self.controls.notify(task);
+        self.watchers.controls.notify(task);
         Ok(())
     }
 
@@ -161,10 +160,7 @@ impl Store for SqliteStore {
     }
 
     async fn watch(&self, task: &str, topic: Topic) -> Result<Changes, StoreError> {
-        Ok(match topic {
-            Topic::Events => self.events.watch(task),
-            Topic::Controls => self.controls.watch(task),
-        })
+        Ok(self.watchers.watch(task, topic))
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
