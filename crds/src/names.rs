@@ -85,6 +85,9 @@ pub const TOOLS_PORT: u16 = 8101;
 /// The bearer token of `/internal/status`.
 pub const STATUS_TOKEN: &str = "CAIPE_STATUS_TOKEN";
 
+/// The variable with the uid of the supervisor's pod, by which the supervisor owns the leases of its tasks.
+pub const POD_UID: &str = "CAIPE_POD_UID";
+
 /// The volume of conversations.
 pub fn data(supervisor: &str) -> String {
     format!("{supervisor}.data")

@@ -26,7 +26,8 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         name_fits(resource.metadata.name.as_deref().unwrap_or_default()),
         rules::RESOURCE_NAME,
     );
-    found.rule("spec.replicas", spec.replicas.is_none_or(|count| count <= 1), rules::REPLICAS);
+    let is_alone = spec.replicas.is_none_or(|count| count <= 1);
+    found.rule("spec.replicas", is_alone || spec.has_shared_store(), rules::REPLICAS);
     found.rule("spec.distributedMode", spec.distributed_mode.is_none(), rules::DISTRIBUTED_MODE);
     if let Some(model) = &spec.model {
         found.model("spec.model", model);

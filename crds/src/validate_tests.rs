@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 52] = [
+const CASES: [(&str, &str, &str, &str); 54] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -29,6 +29,18 @@ const CASES: [(&str, &str, &str, &str); 52] = [
         "{ env: [{ name: HTTPS_PROXY, value: 'http://proxy:3128' }] }",
     ),
     (rules::REPLICAS, "spec.replicas", "{ store: {}, replicas: 2 }", "{ store: {}, replicas: 1 }"),
+    (
+        rules::REPLICAS,
+        "spec.replicas",
+        "{ store: { sqlite: {} }, replicas: 2 }",
+        "{ store: { redis: { secretRef: { name: a } } }, replicas: 2 }",
+    ),
+    (
+        rules::REPLICAS,
+        "spec.replicas",
+        "{ replicas: 50 }",
+        "{ store: { mongodb: { secretRef: { name: a } } }, replicas: 50 }",
+    ),
     (
         rules::MODEL_NAME,
         "spec.model",

@@ -5,6 +5,7 @@ use k8s_openapi::api::coordination::v1::Lease;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Pod, Secret, Service, ServiceAccount};
 use k8s_openapi::api::events::v1::Event;
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 use kube::core::ApiResource;
 
 use caipe_crds::CaipeSupervisor;
@@ -26,6 +27,8 @@ text_enum! {
         Service,
         /// Allowed connections.
         NetworkPolicy,
+        /// How many supervisor pods may be evicted at a time.
+        PodDisruptionBudget,
         /// A supervisor, an agent or a tool server.
         Deployment,
         /// A pod of a Deployment.
@@ -41,13 +44,14 @@ text_enum! {
 
 impl Kind {
     /// The kinds of managed objects of which only metadata is watched.
-    pub const BY_METADATA: [Self; 6] = [
+    pub const BY_METADATA: [Self; 7] = [
         Self::ServiceAccount,
         Self::Secret,
         Self::ConfigMap,
         Self::PersistentVolumeClaim,
         Self::Service,
         Self::NetworkPolicy,
+        Self::PodDisruptionBudget,
     ];
 
     pub fn resource(self) -> ApiResource {
@@ -58,6 +62,7 @@ impl Kind {
             Self::PersistentVolumeClaim => ApiResource::erase::<PersistentVolumeClaim>(&()),
             Self::Service => ApiResource::erase::<Service>(&()),
             Self::NetworkPolicy => ApiResource::erase::<NetworkPolicy>(&()),
+            Self::PodDisruptionBudget => ApiResource::erase::<PodDisruptionBudget>(&()),
             Self::Deployment => ApiResource::erase::<Deployment>(&()),
             Self::Pod => ApiResource::erase::<Pod>(&()),
             Self::CaipeSupervisor => ApiResource::erase::<CaipeSupervisor>(&()),

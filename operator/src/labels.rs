@@ -32,6 +32,8 @@ pub const APPLIED: &str = "caipe.io/applied";
 pub const EPOCH: &str = "caipe.io/epoch";
 /// On the supervisor's Deployment: the agents, separated by commas, whose tool servers and Secrets its pods have.
 pub const HOSTED_AGENTS: &str = "caipe.io/hosted-agents";
+/// On the supervisor's Deployment: the identity of the store that its pods share.
+pub const STORE: &str = "caipe.io/store";
 /// On a remote agent's Deployment: since when it drains (RFC 3339).
 pub const DRAINING_SINCE: &str = "caipe.io/draining-since";
 /// On a pod template: the hash of the versions of referenced Secrets and `ConfigMap`s; a change rolls the pods.

@@ -74,7 +74,9 @@ impl BuildContext {
             missing: &self.missing,
             supervisor: self.supervisor.as_ref(),
             agent_reports: &[],
+            pods: (1, usize::from(self.report.is_some())),
             reports: &[self.report.as_ref()],
+            starting: &[],
             trouble: self.trouble,
             remotes: &BTreeMap::new(),
             pending_rollout: None,
@@ -107,7 +109,7 @@ fn decision(resource: &CaipeSupervisor) -> Result<Decision> {
     let mut spec = wanted.clone();
     spec.epoch = 2;
     let of = |name: &str| BTreeSet::from([name.to_owned()]);
-    Ok(Decision { spec, wanted, hosted: of("jira"), remote: of("argocd"), draining: BTreeMap::new() })
+    Ok(Decision { spec, wanted, hosted: of("jira"), remote: of("argocd"), draining: BTreeMap::new(), overlaps: false })
 }
 
 fn report() -> Report {

@@ -188,6 +188,22 @@ fn report_without_tools(cx: &mut Context<'_>, at: usize, name: &str, is_enabled:
 }
 
 pub(super) fn store(cx: &mut Context<'_>) -> Store {
+    let store = chosen_store(cx);
+    let spec = &cx.resource.spec;
+    let is_shared = matches!(store, Store::Redis { .. } | Store::Mongodb { .. });
+    // Without a shared store in the spec, a rule has refused the replicas.
+    if !is_shared && spec.has_shared_store() && has_replicas(cx) {
+        let reason = "the replicas of spec.replicas need the store of spec.store: remove LANGGRAPH_CHECKPOINT_TYPE and LANGGRAPH_DEV, or set replicas to 1";
+        cx.fault("spec.env".to_owned(), reason.to_owned());
+    }
+    store
+}
+
+fn has_replicas(cx: &Context<'_>) -> bool {
+    cx.resource.spec.replicas.is_some_and(|replicas| replicas > 1)
+}
+
+fn chosen_store(cx: &mut Context<'_>) -> Store {
     const TYPE: &str = "LANGGRAPH_CHECKPOINT_TYPE";
     let declared = cx.resource.spec.store.clone().unwrap_or_default();
     match cx.vars.text(TYPE).map(str::to_lowercase).as_deref() {
@@ -237,7 +253,8 @@ fn external(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> 
     let own = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}.{name}"));
     External {
         ttl_minutes: ttl.filter(|minutes| *minutes > 0),
-        required: declared.as_ref().is_some_and(|store| store.required),
+        // A replica in memory would have other conversations than the others.
+        required: has_replicas(cx) || declared.as_ref().is_some_and(|store| store.required),
         database: declared.and_then(|store| store.database).unwrap_or(own),
         secrets_dir,
     }

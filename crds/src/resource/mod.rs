@@ -70,6 +70,7 @@ pub use status::CaipeSupervisorStatus;
 )]
 #[serde(rename_all = "camelCase")]
 #[x_kube(
+    validation = Rule::new(rules::REPLICAS_CEL).message(rules::REPLICAS).field_path(".replicas"),
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
     validation = Rule::new("(has(self.auth) && has(self.auth.oauth2)) || ((!has(self.approvers) || size(self.approvers) == 0) && (!has(self.agents) || self.agents.all(a, !has(a.approvers) || size(a.approvers) == 0)))").message(rules::APPROVERS_AUTH),
     validation = Rule::new("!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_AGENT_KEY', 'CAIPE_OWN_AGENT_KEY', 'CAIPE_STATUS_TOKEN', 'CAIPE_TOOLS_KEY']))").message(rules::ENV_RESERVED),
@@ -139,10 +140,10 @@ pub struct CaipeSupervisorSpec {
     /// The network policies of the pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_policy: Option<NetworkPolicy>,
-    /// Supervisor pods: 1, or 0 to stop the supervisor, as `kubectl scale` does. More than one is not supported by this version.
+    /// Supervisor pods; 0 stops the supervisor. More than one needs `store.redis` or `store.mongodb`. `kubectl scale` and a
+    /// `HorizontalPodAutoscaler` set this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 50), extend("default" = 1))]
-    #[x_kube(validation = Rule::new("self <= 1").message(rules::REPLICAS))]
     pub replicas: Option<i32>,
     /// The image of the supervisor and of remote agents. The default is that of the operator's release.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,5 +173,11 @@ impl CaipeSupervisorSpec {
     /// The listed agents, or none if the list is absent.
     pub fn agents(&self) -> &[Agent] {
         self.agents.as_deref().unwrap_or_default()
+    }
+
+    /// Whether several supervisor pods can use the store at a time.
+    #[must_use]
+    pub fn has_shared_store(&self) -> bool {
+        self.store.as_ref().is_some_and(|store| store.server().is_some())
     }
 }

@@ -3,7 +3,7 @@
 /// The name of a Service has at most 63 characters.
 pub const RESOURCE_NAME: &str = "metadata.name must be at most 63 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
 /// More than one replica needs a store that the replicas share.
-pub const REPLICAS: &str = "more than 1 is not supported by this version, because each replica would keep its own conversations: set replicas to 1 or 0";
+pub const REPLICAS: &str = "more than 1 needs a store that the replicas share, because each would keep its own conversations otherwise: set spec.store.redis or spec.store.mongodb, or set replicas to 1 or 0";
 /// The legacy switch is in the environment only.
 pub const DISTRIBUTED_MODE: &str = "is no longer a field: instead of true write `defaultPlacement: Remote` or `distributedAgents: [all]`, instead of false remove it";
 /// The model's name.
@@ -114,6 +114,8 @@ pub(super) const EXISTING_CLAIM_CEL: &str =
     "!has(self.existingClaim) || !(has(self.size) || has(self.storageClassName) || has(self.reclaimPolicy))";
 /// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's or one of the stores is a server.
 pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
+/// The CEL of [`REPLICAS`].
+pub(super) const REPLICAS_CEL: &str = "!has(self.replicas) || self.replicas <= 1 || (has(self.store) && (has(self.store.redis) || has(self.store.mongodb)))";
 /// The CEL of [`NETWORK_DISABLED`].
 pub(super) const NETWORK_DISABLED_CEL: &str =
     "self.mode == 'Managed' || !(has(self.ingressFrom) || has(self.metricsFrom) || has(self.egress))";

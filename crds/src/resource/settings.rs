@@ -198,7 +198,7 @@ pub struct ExternalStore {
     #[schemars(range(min = 0, max = 5_256_000))]
     pub ttl_minutes: u32,
     /// Whether the supervisor does not start while the store is unreachable. Otherwise it keeps conversations in memory until it
-    /// restarts, and the resource is `Degraded`.
+    /// restarts, and the resource is `Degraded`. With `replicas` above 1, the store is required.
     #[serde(default)]
     pub required: bool,
 }

@@ -29,6 +29,9 @@ pub struct CaipeSupervisorStatus {
     /// The number of supervisor pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<i32>,
+    /// The number of supervisor pods that are ready for requests.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ready_replicas: Option<i32>,
     /// The labels of the supervisor's pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
@@ -115,6 +118,7 @@ impl Default for CaipeSupervisorStatus {
             url: None,
             keys_secret: None,
             replicas: None,
+            ready_replicas: None,
             selector: None,
             conditions: Vec::new(),
             agents_ready: None,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus};
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStatus, DeploymentStrategy};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use kube::Resource;
 use serde::Deserialize;
@@ -24,6 +24,8 @@ pub struct PartialDeployment {
 #[derive(Debug, Clone, Default, Deserialize)]
 struct Spec {
     replicas: Option<i32>,
+    #[serde(default)]
+    strategy: DeploymentStrategy,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -36,10 +38,16 @@ pub struct Workload {
     pub available: i32,
     /// Whether all pods have the newest template and are available, and no older ones are left.
     pub rolled_out: bool,
+    /// Whether all pods that exist have the newest template, and one of them is available unless none is wanted.
+    pub is_current: bool,
+    /// Whether new pods start before old ones stop.
+    pub overlaps: bool,
     /// Why the rollout failed (`ProgressDeadlineExceeded` or `ReplicaFailure`).
     pub failure: Option<Box<str>>,
     /// The agents that its pods host, separated by commas ([`labels::HOSTED_AGENTS`]).
     pub hosted: Box<str>,
+    /// The identity of the store that its pods share ([`labels::STORE`]); none if only one pod can use the store.
+    pub store: Option<CompactText>,
     /// The hash of its pod template ([`labels::TEMPLATE`]).
     pub template: Option<CompactText>,
     /// The digest of the installation that wrote it ([`labels::INSTALLATION`]).
@@ -68,8 +76,11 @@ impl From<&PartialDeployment> for Workload {
             updated: status.updated_replicas.unwrap_or(0),
             available: status.available_replicas.unwrap_or(0),
             rolled_out: rolled_out(deployment.metadata.generation, replicas, status),
+            is_current: is_current(deployment.metadata.generation, replicas, status),
+            overlaps: deployment.spec.strategy.type_.as_deref() == Some("RollingUpdate"),
             failure: failure(status).map(Into::into),
             hosted: annotation(labels::HOSTED_AGENTS).unwrap_or_default().into(),
+            store: annotation(labels::STORE).map(Into::into),
             template: annotation(labels::TEMPLATE).map(Into::into),
             installation: annotation(labels::INSTALLATION).map(Into::into),
         }
@@ -81,6 +92,12 @@ fn rolled_out(generation: Option<i64>, replicas: i32, status: &DeploymentStatus)
         && status.updated_replicas.unwrap_or(0) >= replicas
         && status.replicas.unwrap_or(0) <= replicas
         && status.available_replicas.unwrap_or(0) >= replicas
+}
+
+fn is_current(generation: Option<i64>, replicas: i32, status: &DeploymentStatus) -> bool {
+    status.observed_generation >= generation
+        && status.replicas.unwrap_or(0) <= status.updated_replicas.unwrap_or(0)
+        && (status.available_replicas.unwrap_or(0) > 0 || replicas == 0)
 }
 
 fn failure(status: &DeploymentStatus) -> Option<String> {

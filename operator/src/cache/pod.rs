@@ -27,6 +27,8 @@ pub struct Pod {
     pub tool_server: Option<Box<str>>,
     pub ip: Option<IpAddr>,
     pub ready: bool,
+    /// Whether its containers have ended for good, as those of an evicted pod.
+    pub ended: bool,
     /// Whether it is terminating.
     pub deleting: bool,
     /// The epoch on its annotation ([`labels::EPOCH`]).
@@ -57,6 +59,7 @@ impl From<&PartialPod> for Pod {
             tool_server: label(meta, labels::TOOL_SERVER).map(Into::into),
             ip: status.pod_ip.as_deref().and_then(|ip| ip.parse().ok()),
             ready: has_condition(status, "Ready"),
+            ended: matches!(status.phase.as_deref(), Some("Succeeded" | "Failed")),
             deleting: meta.deletion_timestamp.is_some(),
             epoch: epoch.map(|epoch| epoch.as_str().into()),
             trouble: trouble(status).map(Box::new),

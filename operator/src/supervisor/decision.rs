@@ -46,4 +46,6 @@ pub struct Decision {
     pub remote: BTreeSet<String>,
     /// Draining agents, and since when (RFC 3339); empty before the annotation is written.
     pub draining: BTreeMap<String, String>,
+    /// Whether new supervisor pods start before old ones stop.
+    pub overlaps: bool,
 }

@@ -66,8 +66,17 @@ fn has_variable(template: &Value, name: &str) -> bool {
 /// # Errors
 /// If an object cannot be serialized, which does not happen.
 pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
-    let Objects { service_account, spec, data, service, network_policy, deployment, agents, tool_servers } =
-        objects;
+    let Objects {
+        service_account,
+        spec,
+        data,
+        service,
+        network_policy,
+        disruption_budget,
+        deployment,
+        agents,
+        tool_servers,
+    } = objects;
     let mut all: Vec<Manifest> =
         optional(Kind::ServiceAccount, service_account.as_ref())?.into_iter().collect();
     all.extend(optional(Kind::PersistentVolumeClaim, data.as_ref())?);
@@ -87,6 +96,7 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
     all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
+    all.extend(optional(Kind::PodDisruptionBudget, disruption_budget.as_ref())?);
     all.push(manifest(Kind::Service, &service)?);
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);

@@ -10,6 +10,7 @@ use caipe_crds::{CaipeSupervisor, RenderedSpec};
 use serde::Deserialize;
 
 use super::decision::{Decision, in_process, remote};
+use super::rollout_strategy;
 use crate::compact_map::CompactMap;
 use crate::compact_text::CompactText;
 
@@ -81,8 +82,10 @@ pub struct MigrationInputs<'a> {
     pub answering: &'a BTreeSet<String>,
     /// The agents that the supervisor's Deployment hosts.
     pub hosted: &'a BTreeSet<String>,
-    /// Whether that Deployment has rolled out, so that its pods host them.
-    pub rolled_out: bool,
+    /// Whether all pods of that Deployment host them: those that exist have its newest template.
+    pub is_current: bool,
+    /// Whether new supervisor pods start before old ones stop.
+    pub overlaps: bool,
     /// The agents with a Deployment, and since when it drains.
     pub deployed: &'a BTreeMap<String, Option<String>>,
 }
@@ -110,7 +113,8 @@ pub fn decide(situation: MigrationInputs<'_>) -> (Decision, BTreeMap<String, Pen
     let hosted = situation.hosted(&spec);
     let remote = situation.remote(&spec);
     let draining = situation.draining(&remote);
-    (Decision { spec, wanted: situation.wanted.clone(), hosted, remote, draining }, held)
+    let overlaps = situation.overlaps;
+    (Decision { spec, wanted: situation.wanted.clone(), hosted, remote, draining, overlaps }, held)
 }
 
 impl MigrationInputs<'_> {
@@ -125,7 +129,7 @@ impl MigrationInputs<'_> {
                 PendingMigration::UntilRemoteAnswers
             }
             (Placement::Remote { .. }, Placement::InProcess {})
-                if !(self.rolled_out && self.hosted.contains(agent)) =>
+                if !(self.is_current && self.hosted.contains(agent)) =>
             {
                 PendingMigration::UntilHosted
             }
@@ -182,6 +186,7 @@ pub fn converged(resource: &CaipeSupervisor, spec: RenderedSpec) -> Decision {
         hosted: in_process(&spec).filter(|name| ours.contains(name)).collect(),
         remote: remote(&spec).filter(|name| ours.contains(name)).collect(),
         draining: BTreeMap::new(),
+        overlaps: rollout_strategy::overlaps(&spec.store, None),
         wanted: spec.clone(),
         spec,
     }

@@ -28,14 +28,14 @@ struct Given {
     current: Option<CurrentSpec>,
     answering: BTreeSet<String>,
     hosted: BTreeSet<String>,
-    rolled_out: bool,
+    is_current: bool,
 }
 
 impl Given {
     fn new(wanted: &[&str], current: Option<&[&str]>) -> Self {
         let current = current.map(|remote| CurrentSpec::from(&RenderedSpec { epoch: 3, ..spec(remote) }));
         let (answering, hosted) = (BTreeSet::new(), BTreeSet::new());
-        Self { wanted: spec(wanted), current, answering, hosted, rolled_out: true }
+        Self { wanted: spec(wanted), current, answering, hosted, is_current: true }
     }
 
     fn decide(&self) -> (Decision, BTreeMap<String, PendingMigration>) {
@@ -47,7 +47,8 @@ impl Given {
             reported_epoch: 0,
             answering: &self.answering,
             hosted: &self.hosted,
-            rolled_out: self.rolled_out,
+            is_current: self.is_current,
+            overlaps: false,
             deployed: &BTreeMap::from([("b".to_owned(), None)]),
         })
     }
@@ -94,10 +95,10 @@ fn an_agent_stays_remote_until_it_is_hosted() {
     assert_eq!(decision.remote, set(&["a"]), "its pod stays meanwhile");
 
     given.hosted = set(&["a", "b", "c"]);
-    given.rolled_out = false;
+    given.is_current = false;
     assert_eq!(given.decide().1.get("a"), Some(&PendingMigration::UntilHosted));
 
-    given.rolled_out = true;
+    given.is_current = true;
     let (decision, held) = given.decide();
     assert_eq!((remote(&decision.spec), held.len()), (set(&[]), 0));
     assert_eq!(decision.remote, set(&[]));
@@ -124,7 +125,8 @@ fn the_epoch_counts_on_even_if_the_spec_was_deleted() {
         reported_epoch: 7,
         answering: &nobody,
         hosted: &nobody,
-        rolled_out: false,
+        is_current: false,
+        overlaps: false,
         deployed: &BTreeMap::new(),
     });
     assert_eq!(decision.spec.epoch, 8);
@@ -139,18 +141,18 @@ proptest! {
     /// once everything is ready, everything is where it is wanted.
     #[test]
     fn placements_settle(
-        wanted in subset(), current in subset(), answering in subset(), hosted in subset(), rolled_out: bool,
+        wanted in subset(), current in subset(), answering in subset(), hosted in subset(), is_current: bool,
     ) {
         let names = |set: &BTreeSet<String>| -> Vec<String> { set.iter().cloned().collect() };
         let refs = |names: &[String]| -> Vec<&'static str> {
             ["a", "b", "c"].into_iter().filter(|name| names.iter().any(|it| it == name)).collect()
         };
         let mut given = Given::new(&refs(&names(&wanted)), Some(&refs(&names(&current))));
-        (given.answering, given.hosted, given.rolled_out) = (answering.clone(), hosted.clone(), rolled_out);
+        (given.answering, given.hosted, given.is_current) = (answering.clone(), hosted.clone(), is_current);
         let (first, held) = given.decide();
         for name in ["a", "b", "c"] {
             let (now, was) = (remote(&first.spec).contains(name), current.contains(name));
-            let ready = if now { answering.contains(name) } else { rolled_out && hosted.contains(name) };
+            let ready = if now { answering.contains(name) } else { is_current && hosted.contains(name) };
             prop_assert!(now == was || ready, "{name} moved to a placement that is not ready");
             prop_assert_eq!(now != wanted.contains(name), held.contains_key(name));
             prop_assert!(!now || first.remote.contains(name), "a remote agent has a Deployment");
@@ -159,11 +161,11 @@ proptest! {
         given.current = Some(CurrentSpec::from(&first.spec));
         given.hosted.clone_from(&first.hosted);
         let (second, _) = given.decide();
-        if rolled_out && held.values().all(|why| *why == PendingMigration::UntilRemoteAnswers) {
+        if is_current && held.values().all(|why| *why == PendingMigration::UntilRemoteAnswers) {
             prop_assert_eq!(&second.spec, &first.spec);
         }
         given.current = Some(CurrentSpec::from(&second.spec));
-        (given.answering, given.rolled_out) = (set(&["a", "b", "c"]), true);
+        (given.answering, given.is_current) = (set(&["a", "b", "c"]), true);
         given.hosted.clone_from(&second.hosted);
         let (last, held) = given.decide();
         prop_assert_eq!(remote(&last.spec), wanted);

@@ -20,6 +20,7 @@ pub mod observation;
 pub mod orphans;
 pub mod ports;
 pub mod reconcile;
+pub mod rollout_strategy;
 pub mod rollouts;
 pub mod state;
 pub mod status;

@@ -66,11 +66,17 @@ impl Observation {
 
     /// The agents whose old instances may have tasks; `epoch` is the newest spec.
     pub fn use_of(&self, epoch: u64) -> Use {
-        let mut reports: Vec<Option<&Report>> = self.reports();
+        // A pod that never had an address has not run.
+        let mut reports: Vec<Option<&Report>> = self
+            .supervisors()
+            .filter(|(_, pod)| pod.ip.is_some())
+            .map(|(name, _)| self.report(name))
+            .collect();
         let expected =
             self.observed.workloads.get(self.name.as_str()).is_none_or(|workload| workload.replicas > 0);
         // A terminating pod finishes its tasks and is not probed any more.
-        let ends = self.observed.pods.values().any(|pod| is_supervisor(pod) && pod.deleting);
+        let ends =
+            self.observed.pods.values().any(|pod| is_supervisor(pod) && pod.deleting && !pod.ended);
         if ends || (reports.is_empty() && expected) {
             reports.push(None);
         }
@@ -84,10 +90,16 @@ impl Observation {
         })
     }
 
-    /// The supervisor's pods that are not terminating.
+    /// The supervisor's pods that are not terminating and have not ended.
     pub fn supervisors(&self) -> impl Iterator<Item = (&str, &Pod)> {
         let pods = self.observed.pods.iter().map(|(name, pod)| (name.as_ref(), pod));
-        pods.filter(|(_, pod)| is_supervisor(pod) && !pod.deleting)
+        pods.filter(|(_, pod)| is_supervisor(pod) && !pod.deleting && !pod.ended)
+    }
+
+    /// The number of these pods, and of those that are ready.
+    pub fn pod_counts(&self) -> (usize, usize) {
+        let count = |(all, ready), (_, pod): (&str, &Pod)| (all + 1, ready + usize::from(pod.ready));
+        self.supervisors().fold((0, 0), count)
     }
 
     /// Whether a ready pod has no probe result yet.
@@ -95,11 +107,23 @@ impl Observation {
         self.supervisors().any(|(name, pod)| pod.ready && !self.results.contains_key(name))
     }
 
-    /// Their reports; none for a pod without one.
+    /// The reports of the pods that receive requests, the ready ones, or of all pods while none is ready; none for a pod
+    /// without one. A pod that starts does not change what callers can use.
     pub fn reports(&self) -> Vec<Option<&Report>> {
-        self.supervisors()
-            .map(|(name, _)| self.results.get(name).and_then(|view| view.report.as_ref()))
-            .collect()
+        let is_any_ready = self.pod_counts().1 > 0;
+        let serving = self.supervisors().filter(|(_, pod)| pod.ready || !is_any_ready);
+        serving.map(|(name, _)| self.report(name)).collect()
+    }
+
+    /// The reports of the pods that are not ready while others are.
+    pub fn starting(&self) -> Vec<&Report> {
+        let is_any_ready = self.pod_counts().1 > 0;
+        let starting = self.supervisors().filter(|(_, pod)| !pod.ready && is_any_ready);
+        starting.filter_map(|(name, _)| self.report(name)).collect()
+    }
+
+    fn report(&self, pod: &str) -> Option<&Report> {
+        self.results.get(pod)?.report.as_ref()
     }
 
     /// The Deployments whose pods a write would roll only because the installation has changed.

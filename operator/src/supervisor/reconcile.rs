@@ -23,6 +23,7 @@ use super::manifest::{self, Manifest};
 use super::migration::{self, CurrentSpec, MigrationInputs, PendingMigration};
 use super::observation::Observation;
 use super::ports;
+use super::rollout_strategy;
 use super::rollouts::Rollouts;
 use super::state::{ReconcileState, ReconcileStates, WrittenStatus};
 use super::status::{Facts, Reason, Refusal};
@@ -247,7 +248,8 @@ impl<'a> Reconciler<'a> {
             reported_epoch: reported.unwrap_or(0),
             answering: &answering,
             hosted: &hosted,
-            rolled_out: supervisor.is_some_and(|workload| workload.rolled_out),
+            is_current: supervisor.is_some_and(|workload| workload.is_current),
+            overlaps: rollout_strategy::overlaps(&wanted.store, supervisor),
             deployed: &self.observation.deployed(),
         })
     }
@@ -287,7 +289,7 @@ impl<'a> Reconciler<'a> {
         let reported = self.state.reported.take();
         let seen = self.resource.status.as_ref();
         let before = reported.as_ref().map(|reported| &reported.status).or(seen);
-        let reports = self.observation.reports();
+        let (reports, starting) = (self.observation.reports(), self.observation.starting());
         let agent_reports: Vec<_> = self.observation.agent_reports().map(|(_, report)| report).collect();
         let status = super::status::status(Facts {
             resource: self.resource,
@@ -299,7 +301,9 @@ impl<'a> Reconciler<'a> {
             draining: &reconciled.draining,
             missing: &reconciled.missing,
             supervisor: reconciled.supervisor.as_ref(),
+            pods: self.observation.pod_counts(),
             reports: &reports,
+            starting: &starting,
             agent_reports: &agent_reports,
             trouble: trouble.as_deref(),
             remotes: &remotes,

@@ -67,6 +67,12 @@ pub struct RunState {
 pub type AlwaysAllowed = BTreeMap<AgentName, BTreeSet<String>>;
 
 impl RunState {
+    /// Whether another process can continue the run from this state, if it was saved, without repeating or losing a call: no
+    /// tool or agent works on a call of which only the beginning is known. A model call is repeated.
+    pub fn can_move(&self) -> bool {
+        self.calls.iter().all(|call| !call.status.is_bound())
+    }
+
     /// An empty conversation without a run.
     pub fn new(agent: AgentName) -> Self {
         Self {
@@ -305,6 +311,16 @@ impl CallStatus {
     /// Whether the call is at work or ready to start.
     pub(crate) const fn is_open(&self) -> bool {
         matches!(self, Self::Ready) || self.is_at_work()
+    }
+
+    /// Whether the call has started, and nothing is saved from which another process can continue it.
+    fn is_bound(&self) -> bool {
+        match self {
+            Self::Running => true,
+            Self::Nested { frame } => !frame.can_move(),
+            Self::Waiting { then, .. } => then.is_bound(),
+            Self::Ready | Self::Remote { .. } | Self::Steps { .. } | Self::Done { .. } => false,
+        }
     }
 
     /// Whether a tool or an agent works on the call.

@@ -94,9 +94,19 @@ pub struct Driver<S> {
     deadline: Option<Instant>,
     /// When the model reads how much time is left, until it has.
     warning: Option<Instant>,
+    /// Cancelled when the run should be left to another process at its next commit.
+    leave: Option<CancellationToken>,
     /// Fires at the deadline, or after [`FAR`] if there is none.
     alarm: Pin<Box<Sleep>>,
     changes: Changes,
+}
+
+/// What follows a step of a run.
+enum Step {
+    Continues,
+    Ended,
+    /// Another process continues the run.
+    Left,
 }
 
 /// Carries out the effects of a run.
@@ -181,12 +191,21 @@ impl<S: Sink> Driver<S> {
             stopping: false,
             deadline,
             warning,
+            leave: None,
             alarm,
             changes,
         })
     }
 
-    /// Runs until the engine ends the run, and returns the final state and the sink. An input that starts nothing ends the
+    /// Leaves the run to another process once this token is cancelled: at the next commit from which that one can continue
+    /// without repeating or losing a call. The run then returns before it has ended.
+    #[must_use]
+    pub fn leaving_on(mut self: Box<Self>, leave: CancellationToken) -> Box<Self> {
+        self.leave = Some(leave);
+        self
+    }
+
+    /// Runs until the engine ends the run or it is left, and returns the state and the sink. An input that starts nothing ends the
     /// run at once, without an event.
     ///
     /// # Errors
@@ -196,8 +215,10 @@ impl<S: Sink> Driver<S> {
         self.refresh_abilities(&mut queue);
         let result = loop {
             match self.step(&mut queue).await {
-                Ok(true) => break Ok(()),
-                Ok(false) => self.wait(&mut queue).await,
+                Ok(Step::Ended) => break Ok(()),
+                // The delegations continue at the peers.
+                Ok(Step::Left) => return Ok((self.state, self.sink)),
+                Ok(Step::Continues) => self.wait(&mut queue).await,
                 Err(error) => break Err(error),
             }
         };
@@ -208,8 +229,8 @@ impl<S: Sink> Driver<S> {
         }
     }
 
-    /// Decides everything that is queued, commits it once, then acts. Returns whether the run is over.
-    async fn step(&mut self, queue: &mut VecDeque<QueuedInput>) -> Result<bool, SinkError> {
+    /// Decides everything that is queued, commits it once, then acts.
+    async fn step(&mut self, queue: &mut VecDeque<QueuedInput>) -> Result<Step, SinkError> {
         let mut batch = Batch::default();
         let (mut effects, mut waiting) = (Vec::new(), Vec::new());
         while let Some(QueuedInput { input, committed }) = queue.pop_front() {
@@ -232,8 +253,14 @@ impl<S: Sink> Driver<S> {
                 }
             }
         }
-        if batch.changes_state || !batch.events.is_empty() {
+        let is_saved = batch.changes_state;
+        if is_saved || !batch.events.is_empty() {
             self.sink.commit(&self.state, batch).await?;
+        }
+        let is_over = matches!(self.state.phase, Phase::Idle | Phase::Waiting);
+        let leaves = self.leave.as_ref().is_some_and(CancellationToken::is_cancelled);
+        if is_saved && !is_over && leaves && self.state.can_move() {
+            return Ok(Step::Left);
         }
         for committed in waiting {
             let _ = committed.send(());
@@ -241,7 +268,7 @@ impl<S: Sink> Driver<S> {
         for effect in effects {
             self.effects.run_effect(effect, &self.state);
         }
-        Ok(matches!(self.state.phase, Phase::Idle | Phase::Waiting))
+        Ok(if is_over { Step::Ended } else { Step::Continues })
     }
 
     /// The agent's abilities can have changed since the run stopped; a message contains them.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
+use caipe_crds::names::POD_UID;
 use caipe_store::{Changes, Control, Lease, LeaseTerm, Store, StoreError, Topic};
 use tokio::time::{Instant, sleep_until, timeout};
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -227,18 +228,15 @@ impl Renewer {
 /// The owner of the leases of this process.
 fn own_name() -> String {
     let host = rustix::system::uname();
-    let is_in_cluster = std::env::var_os("KUBERNETES_SERVICE_HOST").is_some();
-    owner(&host.nodename().to_string_lossy(), is_in_cluster, std::process::id())
+    let pod = std::env::var(POD_UID).ok().filter(|uid| !uid.is_empty());
+    owner(pod, &host.nodename().to_string_lossy(), std::process::id())
 }
 
-/// The host and a part that no other process has. In a cluster, the host is the name of the pod, which no other pod has. The first
-/// process of its container starts once the one before it has ended, so that it takes back the leases of that one at once.
-fn owner(host: &str, is_in_cluster: bool, process: u32) -> String {
+/// The uid of the pod, which no other pod has. The first process of its container starts once the one before it has ended, so
+/// that it takes back the leases of that one at once. Every other process has a name of its own.
+fn owner(pod: Option<String>, host: &str, process: u32) -> String {
     const FIRST: u32 = 1;
-    if is_in_cluster && process == FIRST {
-        return host.to_owned();
-    }
-    format!("{host}-{}", Uuid::new_v4().simple())
+    pod.filter(|_| process == FIRST).unwrap_or_else(|| format!("{host}-{}", Uuid::new_v4().simple()))
 }
 
 async fn changed(changes: Option<&mut Changes>) {
@@ -258,11 +256,12 @@ mod tests {
 
     #[test]
     fn only_the_next_process_of_a_container_has_the_name_of_the_one_before() {
-        assert_eq!(owner("pod", true, 1), owner("pod", true, 1));
-        assert_ne!(owner("pod", true, 1), owner("other", true, 1));
-        for (is_in_cluster, process) in [(true, 7), (false, 1), (false, 7)] {
-            assert_ne!(owner("pod", is_in_cluster, process), owner("pod", is_in_cluster, process));
-            assert!(owner("pod", is_in_cluster, process).starts_with("pod-"));
+        let pod = |uid: &str| Some(uid.to_owned());
+        assert_eq!(owner(pod("uid"), "host", 1), owner(pod("uid"), "host", 1));
+        assert_ne!(owner(pod("uid"), "host", 1), owner(pod("other"), "host", 1), "pods may share a host name");
+        for (pod, process) in [(pod("uid"), 7), (None, 1), (None, 7)] {
+            assert_ne!(owner(pod.clone(), "host", process), owner(pod.clone(), "host", process));
+            assert!(owner(pod, "host", process).starts_with("host-"));
         }
     }
 }

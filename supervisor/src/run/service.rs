@@ -47,6 +47,8 @@ pub struct Runs {
     pub(super) tracker: TaskTracker,
     /// Requests that may start a run; closed when the process stops.
     requests: TaskTracker,
+    /// Cancelled to leave each run to another process at its next commit, where others use the store.
+    leaving: CancellationToken,
     /// Cancelled to leave the runs to the next process.
     pub(super) halt: CancellationToken,
     time_limit: Duration,
@@ -93,6 +95,7 @@ impl Runs {
             active_tasks,
             tracker,
             requests,
+            leaving: CancellationToken::new(),
             halt: CancellationToken::new(),
             time_limit,
             pushes,
@@ -152,11 +155,12 @@ impl Runs {
 
     /// Shows what another process commits.
     fn follow_store(&self, reader: TaskEventLog) {
-        let (halt, follower, log) = (self.halt.clone(), reader.follower(), Arc::downgrade(&reader.log()));
+        let (leaving, follower, log) =
+            (self.leaving.clone(), reader.follower(), Arc::downgrade(&reader.log()));
         tokio::spawn(async move {
             tokio::select! {
                 () = reader.follow(follower) => {}
-                () = halt.cancelled() => drop(log.upgrade().map(|log| log.close())),
+                () = leaving.cancelled() => drop(log.upgrade().map(|log| log.close())),
             }
         });
     }
@@ -245,10 +249,14 @@ impl Runs {
     }
 
     /// Admits no more requests, and waits for the active runs, at most `grace`. The next process continues the runs that
-    /// are still active then, from their last commit.
+    /// are still active then, from their last commit. Where other processes use the store, they continue each run from its
+    /// next commit, and the streams of tasks that they run end at once: their clients resume them there.
     pub async fn drain(&self, grace: Duration) {
         self.requests.close();
         self.tracker.close();
+        if self.has_shared_store() {
+            self.leaving.cancel();
+        }
         let drained = async {
             self.requests.wait().await;
             self.tracker.wait().await;
@@ -262,6 +270,7 @@ impl Runs {
             self.tracker.wait().await;
         }
         // Ends the logs that follow other processes.
+        self.leaving.cancel();
         self.halt.cancel();
         self.outbox.close().await;
         self.leases.released().await;
@@ -286,7 +295,12 @@ impl Runs {
         self.tracker.spawn(async move {
             let carried = AssertUnwindSafe(runs.carry(event_log, turn, begin)).catch_unwind();
             tokio::select! {
-                carried = carried => runs.note_end(&task, &log, carried).await,
+                carried = carried => {
+                    runs.note_end(&task, &log, carried).await;
+                    if recoveries > 0 && runs.leaving.is_cancelled() {
+                        runs.forgive_recoveries(&task).await;
+                    }
+                }
                 () = lost.cancelled() => {}
                 () = runs.halt.cancelled() => {
                     if recoveries > 0 {
@@ -391,6 +405,7 @@ impl Runs {
             tracing::info_span!("run", task = %run.task, context = %run.context, trace_id = %run.trace_id);
         let time_limit = agent.time_limit.map_or(self.time_limit, |own| own.min(self.time_limit));
         let driver = Driver::new(agent, run, state, event_log, stop, Some(time_limit));
+        let driver = driver.leaving_on(self.leaving.clone());
         match driver.run(input).instrument(span).await {
             Ok(_) => Ok(()),
             Err((error, mut event_log)) => event_log.fail(&error.to_string()).await,

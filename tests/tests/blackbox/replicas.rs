@@ -269,6 +269,50 @@ async fn a_paused_replica_repeats_nothing() -> Result<()> {
     Ok(())
 }
 
+/// A replica that stops waits for a tool call that must not be repeated, not for the whole grace period. Then another replica
+/// continues the run, and readers of other tasks are sent there at once.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_replica_that_stops_hands_its_runs_over_after_their_tool_calls() -> Result<()> {
+    let directory = tempfile::tempdir()?;
+    let notes = directory.path().join("notes");
+    let server = RedisServer::start(&[])?;
+    let setup = noting(&notes)?.env("REDIS_URL", server.url()).env("CAIPE_SHUTDOWN_GRACE", "600");
+    let (owner, other) = (setup.start().await?, setup.start().await?);
+    let id = |seen: &[Value]| seen[0]["id"].as_str().map(str::to_owned).context("no task");
+    let is_noting = |event: &Value| text_of(event).contains("Jira: Calling tool: Note");
+    let mut elsewhere = other.stream("note that", None).await?;
+    let followed = id(&elsewhere.read_until(is_noting).await?)?;
+    let mut followed = Connection::resume(owner.url(), Version::V0_3, &followed, Some(0)).await?;
+    followed.next().await.context("the other replica's task is unknown here")?;
+    let mut own = owner.stream("note this", None).await?;
+    let task = id(&own.read_until(is_noting).await?)?;
+    let calls = || std::fs::read_to_string(&notes).unwrap_or_default().lines().count();
+    owner.until("both tools run", async || Ok(calls() == 2)).await?;
+
+    let begin = Instant::now();
+    let stopping = tokio::spawn(owner.stop());
+    let mut last = Value::Null;
+    while let Some((_, event)) = followed.next().await {
+        last = event;
+    }
+    ensure!(last["final"] != true, "the stream of the other replica's task ended with the task: {last}");
+    let rest = own.rest().await?;
+    ensure!(rest.iter().all(|event| event["final"] != true), "the run ended where it began: {rest:#?}");
+    assert_eq!(stopping.await??, Some(0));
+    println!("the replica stopped after {:?}", begin.elapsed());
+    let mut resumed = Connection::resume(other.url(), Version::V0_3, &task, Some(0)).await?;
+    let mut text = String::new();
+    while let Some((_, event)) = resumed.next().await {
+        text.push_str(&event.to_string());
+    }
+    println!("its run was over after {:?}", begin.elapsed());
+    let ended = other.call("tasks/get", json!({"id": task})).await?;
+    assert_eq!(ended["result"]["status"]["state"], "completed", "{ended:#}");
+    ensure!(!text.contains("interrupted"), "the tool's result was lost: {text}");
+    assert_eq!(calls(), 2, "a tool ran twice");
+    elsewhere.rest().await.map(drop)
+}
+
 /// Conversations of the campaign, how many of them are under way at once, and the time between two kills.
 const CONVERSATIONS: usize = 300;
 const AT_ONCE: usize = 12;

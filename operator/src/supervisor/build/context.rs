@@ -113,6 +113,13 @@ impl<'a> BuildContext<'a> {
         remote.unwrap_or(wanted).clone()
     }
 
+    /// The supervisor's pods; one at most if they cannot share the store.
+    pub(super) fn replicas(&self) -> i32 {
+        let spec = &self.inputs.resource.spec;
+        let replicas = spec.replicas.unwrap_or(1);
+        if spec.has_shared_store() { replicas } else { replicas.min(1) }
+    }
+
     pub(super) fn image(&self) -> Result<String, BuildError> {
         let own = self.inputs.resource.spec.image.clone();
         let image = own.unwrap_or_else(|| self.inputs.defaults.image.clone());

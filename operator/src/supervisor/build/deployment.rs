@@ -1,8 +1,6 @@
 //! The Deployment of the supervisor, and what all Deployments share.
 
-use caipe_crds::digest::sha256_hex;
 use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
-use caipe_crds::rendered::Store;
 use caipe_crds::resolve::SCRIPT_DIR;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -18,6 +16,7 @@ use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
 use super::{BuildError, env, network_settings, probes, secrets, service_account, volume_claim};
 use crate::labels;
+use crate::supervisor::rollout_strategy::shared_store;
 
 const SPEC_DIR: &str = "/etc/caipe/spec";
 /// The directory of conversations.
@@ -42,35 +41,34 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     secrets::of_store(spec.store.as_ref(), &mut mounts);
     let tools: Vec<_> = cx.hosted_agents().flat_map(|member| sidecars::tools(cx, member)).collect();
     let sidecars = sidecars::sidecars(cx, &tools)?;
-    let grace = probes::SHORTEST_GRACE;
+    let overlaps = cx.inputs.decision.overlaps;
+    let grace = if overlaps { probes::grace(cx.inputs.defaults.drain_seconds) } else { probes::SHORTEST_GRACE };
     let mut container = program(cx, "supervisor", &["serve"], keys(cx), &mounts, grace)?;
     container.resources =
         Some(pod::resources(spec.resources.as_ref(), cx.inputs.defaults.resources.as_ref()));
+    container.env.get_or_insert_default().push(env::pod_uid());
+    if overlaps {
+        probes::delay_termination(&mut container);
+    }
     let volumes = [mounts.volumes, sidecars.volumes].concat();
     let account = service_account::name(spec.service_account.as_ref(), cx.name);
     let mut pod = pod::pod(cx, account, vec![container], volumes);
     pod.init_containers = (!sidecars.init_containers.is_empty()).then_some(sidecars.init_containers);
     probes::set_termination_period(&mut pod, grace);
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
-    let template = template::template(cx, component, pod, store_hash(cx), own)?;
-    // Two processes cannot use one store, not even during a rollout.
-    let replicas = spec.replicas.unwrap_or(1).min(1);
-    let mut made = of(cx, cx.name, component, replicas, template);
+    // Another store rolls the pods: a process cannot change it while it runs.
+    let store = shared_store(&cx.inputs.decision.spec.store);
+    let template = template::template(cx, component, pod, store.clone(), own)?;
+    let mut made = of(cx, cx.name, component, cx.replicas(), template);
     let hosted: Vec<_> = cx.inputs.decision.hosted.iter().map(String::as_str).collect();
     let annotations = made.metadata.annotations.get_or_insert_default();
     annotations.insert(labels::HOSTED_AGENTS.to_owned(), hosted.join(","));
-    made.spec.strategy =
-        Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
-    Ok(made)
-}
-
-/// Rolls the pod when another server, or another part of it, becomes the store, which a process cannot change while it runs.
-fn store_hash(cx: &BuildContext<'_>) -> Option<String> {
-    match &cx.inputs.decision.spec.store {
-        Store::Redis { database, .. } => Some(sha256_hex(database, 32)),
-        Store::Mongodb { database, .. } => Some(sha256_hex(&format!("mongodb {database}"), 32)),
-        Store::Sqlite {} | Store::Memory {} => None,
+    annotations.extend(store.map(|store| (labels::STORE.to_owned(), store)));
+    if !overlaps {
+        made.spec.strategy =
+            Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
     }
+    Ok(made)
 }
 
 /// A Deployment that starts new pods before it stops old ones.

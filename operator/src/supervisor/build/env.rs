@@ -2,8 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use caipe_crds::names::POD_UID;
 use caipe_crds::resource::common;
-use k8s_openapi::api::core::v1::{EnvFromSource, EnvVar, EnvVarSource, SecretEnvSource, SecretKeySelector};
+use k8s_openapi::api::core::v1::{
+    EnvFromSource, EnvVar, EnvVarSource, ObjectFieldSelector, SecretEnvSource, SecretKeySelector,
+};
 
 pub(super) fn plain(name: &str, value: &str) -> EnvVar {
     EnvVar { name: name.to_owned(), value: Some(value.to_owned()), value_from: None }
@@ -18,6 +21,16 @@ pub(super) fn secret(name: &str, secret: &str, key: &str, optional: bool) -> Env
     };
     let source = EnvVarSource { secret_key_ref: Some(selector), ..EnvVarSource::default() };
     EnvVar { name: name.to_owned(), value: None, value_from: Some(source) }
+}
+
+/// The uid of the pod, which owns the leases of its tasks. A container that crashed has the same one after its restart.
+pub(super) fn pod_uid() -> EnvVar {
+    let field = ObjectFieldSelector {
+        api_version: Some("v1".to_owned()),
+        field_path: "metadata.uid".to_owned(),
+    };
+    let source = EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() };
+    EnvVar { name: POD_UID.to_owned(), value: None, value_from: Some(source) }
 }
 
 /// Every key of a Secret as a variable; none while the Secret is missing.

@@ -4,6 +4,7 @@ mod agent;
 mod config_map;
 mod context;
 mod deployment;
+mod disruption_budget;
 mod egress;
 mod env;
 mod error;
@@ -26,6 +27,7 @@ use caipe_crds::names;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{ConfigMap, PersistentVolumeClaim, Service, ServiceAccount};
 use k8s_openapi::api::networking::v1::NetworkPolicy;
+use k8s_openapi::api::policy::v1::PodDisruptionBudget;
 
 pub use error::BuildError;
 
@@ -46,6 +48,8 @@ pub struct Objects {
     pub service: Service,
     /// The allowed connections of the supervisor; none if policies are disabled.
     pub network_policy: Option<NetworkPolicy>,
+    /// How many pods may be evicted at a time; none for a single pod.
+    pub disruption_budget: Option<PodDisruptionBudget>,
     /// The supervisor.
     pub deployment: Deployment,
     /// The remote agents that the operator runs.
@@ -96,6 +100,7 @@ pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
         data: volume_claim::volume_claim(&cx),
         service: service::of_supervisor(&cx),
         network_policy: network_policy::of_supervisor(&cx),
+        disruption_budget: disruption_budget::of_supervisor(&cx),
         deployment: deployment::deployment(&cx)?,
         agents: cx.remote().map(|member| agent::agent(&cx, member)).collect::<Result<_, _>>()?,
         tool_servers: tool_servers(&cx)?,

@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
+use caipe_crds::CaipeSupervisorStatus;
 use caipe_crds::resource::status::AgentStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{Facts, Refusal, is_leaving};
+use super::{Facts, Refusal, all_reports, is_leaving};
 use crate::cache::Workload;
 use crate::labels;
 use crate::text_enum::text_enum;
@@ -111,14 +112,19 @@ fn is_harmless(facts: &Facts<'_>, reason: Reason) -> bool {
     match reason {
         Reason::Moving | Reason::RolloutPending | Reason::Paused => true,
         Reason::EpochPending => answering,
-        Reason::Retrying => was_ready(facts),
+        Reason::Retrying => was_ready(facts, |before| before.observed_generation == facts.generation),
+        // New pods start before old ones stop.
+        Reason::RollingOut => {
+            let serves = |workload: &Workload| workload.overlaps && workload.available > 0;
+            answering && facts.supervisor.is_some_and(serves) && was_ready(facts, |_| true)
+        }
         _ => false,
     }
 }
 
-/// Whether the last status of this generation was ready.
-fn was_ready(facts: &Facts<'_>) -> bool {
-    let before = facts.before.filter(|before| before.observed_generation == facts.generation);
+/// Whether the last status was ready, if it is a `relevant` one.
+fn was_ready(facts: &Facts<'_>, relevant: impl Fn(&CaipeSupervisorStatus) -> bool) -> bool {
+    let before = facts.before.filter(|before| relevant(before));
     let mut conditions = before.iter().flat_map(|before| &before.conditions);
     conditions.any(|it| it.type_ == "Ready" && it.status == "True")
 }
@@ -129,7 +135,7 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
         let is_stalled = !is_transient(refusal) && !may_come;
         return is_stalled.then(|| (refusal.reason, refusal.message.clone()));
     }
-    let refused = facts.reports.iter().flatten().find_map(|report| report.refused.clone());
+    let refused = all_reports(facts).find_map(|report| report.refused.clone());
     if let Some(refused) = refused {
         return Some((Reason::SpecRefused, format!("the supervisor refused the spec: {refused}")));
     }
@@ -142,7 +148,7 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
 /// The warnings of the supervisor's pods, each once.
 fn degraded(facts: &Facts<'_>) -> Option<(Reason, String)> {
     let warnings: BTreeSet<&str> =
-        facts.reports.iter().flatten().flat_map(|report| &report.warnings).map(String::as_str).collect();
+        all_reports(facts).flat_map(|report| &report.warnings).map(String::as_str).collect();
     let message = warnings.into_iter().collect::<Vec<_>>().join("; ");
     (!message.is_empty()).then_some((Reason::Restricted, message))
 }
@@ -194,8 +200,7 @@ fn reconciling(facts: &Facts<'_>) -> Option<(Reason, String)> {
 
 /// Why the supervisor's pods are not ready: Kubernetes' reason, or their own.
 fn because(facts: &Facts<'_>) -> String {
-    let reported =
-        facts.reports.iter().flatten().find_map(|report| report.waiting.first().map(String::as_str));
+    let reported = all_reports(facts).find_map(|report| report.waiting.first().map(String::as_str));
     facts.trouble.or(reported).map(|why| format!(": {why}")).unwrap_or_default()
 }
 

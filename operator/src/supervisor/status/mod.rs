@@ -44,8 +44,12 @@ pub struct Facts<'a> {
     pub missing: &'a Missing,
     /// The supervisor's Deployment.
     pub supervisor: Option<&'a Workload>,
-    /// The report of each supervisor pod; none for a pod without one.
+    /// The number of supervisor pods, and of those that are ready.
+    pub pods: (usize, usize),
+    /// The report of each supervisor pod that receives requests; none for a pod without one.
     pub reports: &'a [Option<&'a Report>],
+    /// The reports of pods that are not ready while others are.
+    pub starting: &'a [&'a Report],
     /// The reports of the pods of remote agents.
     pub agent_reports: &'a [&'a Report],
     /// The problem of the supervisor's pods.
@@ -89,14 +93,15 @@ pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
     let remote =
         agents.iter().filter(|agent| agent.placement == AgentPlacement::Remote && !is_leaving(&facts, agent));
     let running = running_epoch(&facts);
-    let reports = facts.reports.iter().flatten().chain(facts.agent_reports).copied();
+    let reports = all_reports(&facts).chain(facts.agent_reports.iter().copied());
     CaipeSupervisorStatus {
         observed_generation: facts.generation,
         epoch: running.map(|(epoch, _)| i64::try_from(epoch).unwrap_or(i64::MAX)),
         spec_hash: running.and_then(|(_, hash)| hash.map(str::to_owned)),
         url: Some(url(facts.resource)),
         keys_secret: keys_secret(&facts),
-        replicas: Some(i32::try_from(facts.reports.len()).unwrap_or(i32::MAX)),
+        replicas: Some(i32::try_from(facts.pods.0).unwrap_or(i32::MAX)),
+        ready_replicas: Some(i32::try_from(facts.pods.1).unwrap_or(i32::MAX)),
         selector: Some(selector(&facts.resource.name_any())),
         conditions: conditions::conditions(verdict, before, facts.generation, facts.now),
         agents_ready: Some(format!("{ready}/{all}")),
@@ -104,6 +109,11 @@ pub fn status(facts: Facts<'_>) -> CaipeSupervisorStatus {
         agents,
         limits: limits::limits(reports),
     }
+}
+
+/// The reports of all supervisor pods.
+fn all_reports<'a>(facts: &Facts<'a>) -> impl Iterator<Item = &'a Report> {
+    facts.reports.iter().copied().flatten().chain(facts.starting.iter().copied())
 }
 
 /// The URL for clients.

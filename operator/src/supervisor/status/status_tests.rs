@@ -16,7 +16,7 @@ fn decision(epoch: u64) -> Decision {
     let mut spec = wanted.clone();
     spec.epoch = epoch;
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
-    Decision { spec, wanted, hosted: names("b"), remote: names("a"), draining: BTreeMap::new() }
+    Decision { spec, wanted, hosted: names("b"), remote: names("a"), draining: BTreeMap::new(), overlaps: false }
 }
 
 fn agent(name: &str, placement: AgentPlacement, phase: AgentPhase) -> AgentReport {
@@ -56,6 +56,7 @@ struct Given {
     missing: Missing,
     supervisor: Option<Workload>,
     reports: Vec<Option<Report>>,
+    starting: Vec<Report>,
     agent_reports: Vec<Report>,
     trouble: Option<String>,
     remotes: BTreeMap<String, RemoteFacts>,
@@ -73,6 +74,7 @@ fn well() -> Given {
         missing: Missing::default(),
         supervisor: Some(workload(1)),
         reports: vec![Some(report(1, AgentPhase::Ready, AgentPhase::Ready))],
+        starting: Vec::new(),
         agent_reports: Vec::new(),
         trouble: None,
         remotes: BTreeMap::new(),
@@ -131,7 +133,9 @@ impl Given {
             draining: &self.draining,
             missing: &self.missing,
             supervisor: self.supervisor.as_ref(),
+            pods: (reports.len(), reports.iter().flatten().count()),
             reports: &reports,
+            starting: &self.starting.iter().collect::<Vec<_>>(),
             agent_reports: &self.agent_reports.iter().collect::<Vec<_>>(),
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;
 
+use caipe_crds::rendered::Store as StoreChoice;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::ServerConfig;
@@ -23,10 +24,13 @@ pub(super) struct Follow<'a> {
     pub(super) origins: Origins,
     pub(super) address: SocketAddr,
     pub(super) security: CardSecurity,
+    /// Whether conversations are in memory.
+    pub(super) is_in_memory: bool,
 }
 
 impl Follow<'_> {
-    /// Watches the file and applies each change; never ends. SIGHUP rereads the files whether they have changed or not.
+    /// Watches the file and applies each change. Ends if the process has to restart, because the specification requires the
+    /// store that could not be reached at the start. SIGHUP rereads the files whether they have changed or not.
     pub(super) async fn run(self, file: &Path) {
         let mut reload = Reload::new(file, self.config.settings.env.clone(), self.address);
         let mut watch = FileWatch::new(file);
@@ -34,6 +38,10 @@ impl Follow<'_> {
         loop {
             // Also before the first event: the file was read before it was watched.
             self.reload_spec(&mut reload);
+            if self.is_in_memory && is_required(&self.registry.settings().spec.store) {
+                tracing::error!("the specification requires the store, and this process could not reach it: stopping");
+                return;
+            }
             watch.set(&reload.files());
             tokio::select! {
                 () = watch.changed() => {}
@@ -57,7 +65,7 @@ impl Follow<'_> {
         for warning in &settings.warnings {
             tracing::warn!("{warning}");
         }
-        if settings.spec.store != self.registry.settings().spec.store {
+        if place(&settings.spec.store) != place(&self.registry.settings().spec.store) {
             tracing::warn!("the store has changed: restart to use it");
         }
         if settings.spec.oauth2 != self.registry.settings().spec.oauth2 {
@@ -74,6 +82,19 @@ impl Follow<'_> {
         tracing::info!(epoch, agents, "going over to a new specification");
         self.registry.apply(settings);
     }
+}
+
+fn is_required(store: &StoreChoice) -> bool {
+    matches!(store, StoreChoice::Redis { required: true, .. } | StoreChoice::Mongodb { required: true, .. })
+}
+
+/// The store without what counts at the start only.
+fn place(store: &StoreChoice) -> StoreChoice {
+    let mut store = store.clone();
+    if let StoreChoice::Redis { required, .. } | StoreChoice::Mongodb { required, .. } = &mut store {
+        *required = false;
+    }
+    store
 }
 
 async fn hangup(signals: Option<&mut Signal>) {
