@@ -47,6 +47,10 @@ The permissions in the watched namespaces, each with its reason. Tests compare t
 - apiGroups: [networking.k8s.io]
   resources: [networkpolicies]
   verbs: [get, list, watch, create, patch, delete]
+# How many pods of a supervisor with several replicas may be evicted at a time. Delete: when one replica is left.
+- apiGroups: [policy]
+  resources: [poddisruptionbudgets]
+  verbs: [get, list, watch, create, patch, delete]
 # The addresses of pods, for probes. Patch: an annotation, which makes the kubelet refresh the mounted spec at once.
 - apiGroups: [""]
   resources: [pods]

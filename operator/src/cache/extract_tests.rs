@@ -9,9 +9,11 @@ fn deployment(generation: i64, replicas: Value, status: Value) -> Workload {
     let object = json!({
         "metadata": {
             "generation": generation,
-            "annotations": { "caipe.io/hosted-agents": "a,b", "caipe.io/template": "t" },
+            "annotations": {
+                "caipe.io/hosted-agents": "a,b", "caipe.io/template": "t", "caipe.io/store": "s",
+            },
         },
-        "spec": { "replicas": replicas, "selector": {}, "template": {} },
+        "spec": { "replicas": replicas, "strategy": { "type": "RollingUpdate" }, "selector": {}, "template": {} },
         "status": status,
     });
     let object: PartialDeployment = serde_json::from_value(object).unwrap();
@@ -25,17 +27,20 @@ fn counts(observed: i64, all: i32, updated: i32, available: i32) -> Value {
 #[test]
 fn a_deployment_has_rolled_out_when_nothing_old_is_left() {
     let cases = [
-        ("all there", 2, json!(2), counts(2, 2, 2, 2), true),
-        ("the controller has not looked yet", 3, json!(2), counts(2, 2, 2, 2), false),
-        ("an old pod is left", 2, json!(2), counts(2, 3, 2, 3), false),
-        ("one is not available", 2, json!(2), counts(2, 2, 2, 1), false),
-        ("one is of the old template", 2, json!(2), counts(2, 2, 1, 2), false),
-        ("one replica is meant where none is said", 1, Value::Null, counts(1, 1, 1, 1), true),
-        ("nobody has looked at all", 1, json!(1), json!({}), false),
-        ("none are wanted", 1, json!(0), counts(1, 0, 0, 0), true),
+        ("all there", 2, json!(2), counts(2, 2, 2, 2), true, true),
+        ("the controller has not looked yet", 3, json!(2), counts(2, 2, 2, 2), false, false),
+        ("an old pod is left", 2, json!(2), counts(2, 3, 2, 3), false, false),
+        ("one is not available", 2, json!(2), counts(2, 2, 2, 1), false, true),
+        ("one has not been created", 2, json!(2), counts(2, 1, 1, 1), false, true),
+        ("none is available", 2, json!(2), counts(2, 2, 2, 0), false, false),
+        ("one is of the old template", 2, json!(2), counts(2, 2, 1, 2), false, false),
+        ("one replica is meant where none is said", 1, Value::Null, counts(1, 1, 1, 1), true, true),
+        ("nobody has looked at all", 1, json!(1), json!({}), false, false),
+        ("none are wanted", 1, json!(0), counts(1, 0, 0, 0), true, true),
     ];
-    for (case, generation, replicas, status, expected) in cases {
-        assert_eq!(deployment(generation, replicas, status).rolled_out, expected, "{case}");
+    for (case, generation, replicas, status, rolled_out, is_current) in cases {
+        let workload = deployment(generation, replicas, status);
+        assert_eq!((workload.rolled_out, workload.is_current), (rolled_out, is_current), "{case}");
     }
 }
 
@@ -56,6 +61,7 @@ fn a_deployment_has_its_hosted_agents_and_template() {
     let workload = deployment(1, json!(1), json!({}));
     assert_eq!(workload.hosted().into_iter().collect::<Vec<_>>(), ["a", "b"]);
     assert_eq!(workload.template, Some("t".into()));
+    assert_eq!((workload.store, workload.overlaps), (Some("s".into()), true));
 }
 
 fn pod(status: Value) -> Pod {

@@ -6,7 +6,8 @@ use crate::probe::ProbeResult;
 
 fn pod(component: &str, agent: Option<&str>, deleting: bool) -> Pod {
     let (component, agent) = (component.into(), agent.map(Into::into));
-    Pod { component, agent, ready: true, deleting, ..Pod::default() }
+    let ip = Some(std::net::Ipv4Addr::LOCALHOST.into());
+    Pod { component, agent, ip, ready: true, deleting, ..Pod::default() }
 }
 
 fn idle(epoch: u64) -> ProbeResult {
@@ -38,6 +39,9 @@ fn observation(pods: &[(&str, Pod)], results: &[(&str, ProbeResult)]) -> Observa
 fn old_instances_may_be_busy_until_every_supervisor_pod_reports() {
     let supervisor = |deleting| pod(labels::COMPONENT_SUPERVISOR, None, deleting);
     let agent = pod(labels::COMPONENT_AGENT, Some("jira"), true);
+    let starting = Pod { ready: false, ..supervisor(false) };
+    let unscheduled = Pod { ip: None, ..starting.clone() };
+    let evicted = |deleting| Pod { ended: true, ready: false, ..supervisor(deleting) };
     let seen = [("new", idle(2))];
     for (case, pods, results, known) in [
         ("nobody is there yet", vec![], vec![], false),
@@ -49,9 +53,52 @@ fn old_instances_may_be_busy_until_every_supervisor_pod_reports() {
             seen.to_vec(),
             false,
         ),
+        (
+            "one that starts may have taken up a task",
+            vec![("new", supervisor(false)), ("x", starting)],
+            seen.to_vec(),
+            false,
+        ),
+        (
+            "one that runs an older spec",
+            vec![("new", supervisor(false)), ("x", supervisor(false))],
+            vec![("new", idle(2)), ("x", idle(1))],
+            false,
+        ),
+        (
+            "one that never ran",
+            vec![("new", supervisor(false)), ("x", unscheduled)],
+            seen.to_vec(),
+            true,
+        ),
+        ("one that was evicted", vec![("new", supervisor(false)), ("x", evicted(false))], seen.to_vec(), true),
+        ("one that has ended", vec![("new", supervisor(false)), ("x", evicted(true))], seen.to_vec(), true),
         ("an agent's pod ends", vec![("new", supervisor(false)), ("x", agent)], seen.to_vec(), true),
     ] {
         assert_eq!(observation(&pods, &results).use_of(2).known, known, "{case}");
+    }
+}
+
+#[test]
+fn callers_see_the_pods_that_receive_requests() {
+    let ready = pod(labels::COMPONENT_SUPERVISOR, None, false);
+    let starting = Pod { ready: false, ..ready.clone() };
+    let ended = Pod { ended: true, ..starting.clone() };
+    let leaving = pod(labels::COMPONENT_SUPERVISOR, None, true);
+    for (case, pods, counts, serving, others) in [
+        ("all are ready", vec![&ready, &ready], (2, 2), vec![0, 1], vec![]),
+        ("one starts", vec![&starting, &ready], (2, 1), vec![1], vec![0]),
+        ("none is ready", vec![&starting, &starting], (2, 0), vec![0, 1], vec![]),
+        ("others have ended or terminate", vec![&ready, &ended, &leaving], (1, 1), vec![0], vec![]),
+    ] {
+        let names = ["0", "1", "2"];
+        let pods: Vec<_> = names.into_iter().zip(pods.into_iter().cloned()).collect();
+        let results = [("0", idle(0)), ("1", idle(1)), ("2", idle(2))];
+        let seen = observation(&pods, &results);
+        let epochs = |reports: Vec<&Report>| reports.iter().map(|report| report.epoch).collect::<Vec<_>>();
+        assert_eq!(seen.pod_counts(), counts, "{case}");
+        assert_eq!(epochs(seen.reports().into_iter().flatten().collect()), serving, "{case}");
+        assert_eq!(epochs(seen.starting()), others, "{case}");
     }
 }
 

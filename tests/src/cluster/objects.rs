@@ -37,6 +37,8 @@ pub const ACCOUNTS: Kind = Kind::new("api/v1", "serviceaccounts");
 pub const CLAIMS: Kind = Kind::new("api/v1", "persistentvolumeclaims");
 /// Network policies.
 pub const POLICIES: Kind = Kind::new("apis/networking.k8s.io/v1", "networkpolicies");
+/// How many pods may be evicted at a time.
+pub const BUDGETS: Kind = Kind::new("apis/policy/v1", "poddisruptionbudgets");
 pub const LEASES: Kind = Kind::new("apis/coordination.k8s.io/v1", "leases");
 /// What Argo CD keeps the cluster like.
 pub const APPLICATIONS: Kind = Kind::new("apis/argoproj.io/v1alpha1", "applications");
@@ -44,7 +46,8 @@ pub const APPLICATIONS: Kind = Kind::new("apis/argoproj.io/v1alpha1", "applicati
 pub const EVENTS: Kind = Kind::new("apis/events.k8s.io/v1", "events");
 
 /// Every kind that may be made for a supervisor.
-pub const MADE: [Kind; 8] = [DEPLOYMENTS, PODS, SERVICES, CONFIG_MAPS, SECRETS, ACCOUNTS, CLAIMS, POLICIES];
+pub const MADE: [Kind; 9] =
+    [DEPLOYMENTS, PODS, SERVICES, CONFIG_MAPS, SECRETS, ACCOUNTS, CLAIMS, POLICIES, BUDGETS];
 
 impl TestNamespace {
     /// The object of this name in the test's namespace; nothing if there is none.

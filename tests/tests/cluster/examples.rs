@@ -9,6 +9,7 @@ use caipe_tests::programs::{self, workspace};
 use caipe_tests::supervisor::until;
 
 const POLICY: &str = "restrict-creators.yaml";
+const AUTOSCALER: &str = "replicas-autoscaler.yaml";
 
 fn path(name: &str) -> String {
     workspace().join("examples").join(name).to_string_lossy().into_owned()
@@ -21,7 +22,8 @@ fn supervisors() -> Result<Vec<String>> {
         files.map(|file| Ok::<_, std::io::Error>(file?.file_name().to_string_lossy().into_owned())).collect();
     Ok(names?
         .into_iter()
-        .filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "yaml") && name != POLICY)
+        .filter(|name| Path::new(name).extension().is_some_and(|kind| kind == "yaml"))
+        .filter(|name| ![POLICY, AUTOSCALER].contains(&name.as_str()))
         .collect())
 }
 
@@ -37,6 +39,20 @@ fn every_example_is_accepted_by_kubernetes() -> Result<()> {
                 Command::new(programs::operator()?).args(["render", "-f", &path(&name)]).output()?;
             ensure!(rendered.status.success(), "{name}: {}", String::from_utf8_lossy(&rendered.stderr));
         }
+        Ok(())
+    })
+}
+
+#[test]
+fn the_autoscaler_names_its_supervisor() -> Result<()> {
+    cluster::with(async |cluster| {
+        let output = cluster.kubectl(&["apply", "-f", &path("replicas.yaml"), "-f", &path(AUTOSCALER)])?;
+        ensure!(output.contains("horizontalpodautoscaler.autoscaling/replicated created"), "{output}");
+        let target = "jsonpath={.spec.scaleTargetRef.kind}/{.spec.scaleTargetRef.name}";
+        let target = cluster.kubectl(&["get", "hpa", "replicated", "-o", target])?;
+        cluster.kubectl(&["scale", &target, "--replicas", "4"])?;
+        let seen = cluster.kubectl(&["get", &target, "-o", "jsonpath={.spec.replicas}"])?;
+        ensure!(seen == "4", "{seen}");
         Ok(())
     })
 }

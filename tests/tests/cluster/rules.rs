@@ -74,7 +74,7 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             of_agent(&json!({"identity": null, "image": "a", "placement": "InProcess"})),
             "is always remote",
         ),
-        ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 is not supported by this version"),
+        ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 needs a store that the replicas share"),
         (
             "spec.rag.url",
             json!({"spec": {"rag": {"url": "a:1"}}}),
@@ -357,7 +357,14 @@ fn a_supervisor_is_scaled_to_nothing_and_back() -> Result<()> {
             assert_eq!(seen, count);
         }
         let refused = cluster.kubectl(&["scale", "caipe/platform", "--replicas", "2"]);
-        assert!(refused.is_err_and(|error| error.to_string().contains("more than 1 is not supported")));
+        let refused = refused.err().map(|error| error.to_string()).unwrap_or_default();
+        assert!(refused.contains("spec.replicas") && refused.contains("set spec.store.redis"), "{refused}");
+        let redis = json!({"spec": {"store": {"redis": {"secretRef": {"name": "redis"}}}}});
+        cluster.merge(SUPERVISORS, "platform", &redis).await?;
+        cluster.kubectl(&["scale", "caipe/platform", "--replicas", "3"])?;
+        let back = json!({"spec": {"store": null}});
+        let refused = cluster.merge(SUPERVISORS, "platform", &back).await;
+        assert!(refused.is_err_and(|error| error.to_string().contains("set replicas to 1 or 0")));
         Ok(())
     })
 }

@@ -16,6 +16,7 @@ mod operator;
 mod pages;
 mod permissions;
 mod reconciliation;
+mod replicas;
 mod rights;
 mod runbook;
 mod spec;

@@ -100,7 +100,7 @@ fn the_status_says_where_clients_connect_and_what_an_autoscaler_counts() {
         let status = well().status_of(&resource(spec));
         assert_eq!(status.url.as_deref(), Some(url), "{spec}");
         assert_eq!(status.keys_secret.as_deref(), Some("p.keys"));
-        assert_eq!(status.replicas, Some(1));
+        assert_eq!((status.replicas, status.ready_replicas), (Some(1), Some(1)));
         let selector = "app.kubernetes.io/name=caipe,app.kubernetes.io/instance=p,app.kubernetes.io/component=supervisor";
         assert_eq!(status.selector.as_deref(), Some(selector));
     }
@@ -264,6 +264,27 @@ fn each_trouble_is_reported_with_its_reason() {
             },
             "False RollingOut: 1 of 2 supervisor pods are available: Unschedulable (0/1 nodes are available)",
             "True RollingOut: 1 of 2 supervisor pods are available: Unschedulable (0/1 nodes are available)",
+        ),
+        (
+            "one more pod that does not come up beside those that serve",
+            |given| {
+                given.before = Some(well().status());
+                let scaled = Workload { replicas: 2, overlaps: true, rolled_out: false, ..workload(1) };
+                given.supervisor = Some(scaled);
+                given.starting = vec![report(1, AgentPhase::Pending, AgentPhase::Pending)];
+                given.trouble = Some("Unschedulable (0/1 nodes are available)".to_owned());
+            },
+            "True AllAgentsUsable: all 2 agents are usable",
+            "True RollingOut: 1 of 2 supervisor pods are available: Unschedulable (0/1 nodes are available)",
+        ),
+        (
+            "pods of a new resource, of which one serves",
+            |given| {
+                given.supervisor =
+                    Some(Workload { replicas: 2, overlaps: true, rolled_out: false, ..workload(1) });
+            },
+            "False RollingOut: 1 of 2 supervisor pods are available",
+            "True RollingOut: 1 of 2 supervisor pods are available",
         ),
         (
             "a spec on its way takes nothing away",

@@ -81,6 +81,27 @@ fn tools_are_not_run_twice_and_agents_go_on() {
 }
 
 #[test]
+fn a_run_can_move_unless_the_state_of_a_call_is_not_saved() {
+    let mut sim = begun();
+    assert!(sim.state.can_move(), "a model call is repeated");
+    sim.model("", &[("s", "search", "{}"), ("a", "task", &task("jira", "x"))]);
+    assert!(!sim.state.can_move(), "the tool may have done something");
+    sim.tool("s", "found");
+    assert!(!sim.state.can_move(), "nobody knows how far the agent is");
+    let nested = |sim: &mut Sim, frame: &RunState| {
+        let frame = Box::new(frame.clone());
+        sim.delegate("a", DelegateUpdate::Checkpoint { frame, events: Vec::new() });
+        sim.state.can_move()
+    };
+    let mut agent = begun();
+    assert!(nested(&mut sim, &agent.state), "the agent's model call is repeated");
+    agent.model("", &[("n", "search", "{}")]);
+    assert!(!nested(&mut sim, &agent.state), "the agent's tool may have done something");
+    agent.tool("n", "found");
+    assert!(nested(&mut sim, &agent.state));
+}
+
+#[test]
 fn a_round_of_tools_alone_goes_straight_on() {
     let mut sim = begun();
     sim.model("", &[("s", "search", "{}")]);

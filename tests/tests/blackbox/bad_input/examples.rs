@@ -12,7 +12,7 @@ fn supervisors() -> Result<Vec<PathBuf>> {
     for entry in std::fs::read_dir(workspace().join("examples"))? {
         let path = entry?.path();
         if path.extension().is_some_and(|it| it == "yaml")
-            && std::fs::read_to_string(&path)?.contains("kind: CaipeSupervisor")
+            && std::fs::read_to_string(&path)?.contains("\nkind: CaipeSupervisor")
         {
             found.push(path);
         }

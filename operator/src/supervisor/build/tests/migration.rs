@@ -1,5 +1,7 @@
 //! What changes with the placements of agents, and what does not.
 
+use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
+
 use super::*;
 
 const OWN: &str = "agents:
@@ -140,9 +142,38 @@ fn a_secret_rolls_those_who_use_it_and_nobody_else() {
 }
 
 #[test]
-fn a_supervisor_has_one_pod_or_none() {
-    assert_eq!(made("agents: []").deployment.spec.replicas, Some(1), "one file, one pod");
-    assert_eq!(made("replicas: 0").deployment.spec.replicas, Some(0));
+fn pods_overlap_and_are_several_only_with_a_shared_store() {
+    let strategy = |objects: &Objects| {
+        let spec = &objects.deployment.spec;
+        let grace = spec.template.spec.as_ref().unwrap().termination_grace_period_seconds;
+        (spec.replicas, spec.strategy.clone().unwrap().type_.unwrap(), grace)
+    };
+    let recreate = |replicas| (Some(replicas), "Recreate".to_owned(), Some(40));
+    let rolling = |replicas| (Some(replicas), "RollingUpdate".to_owned(), Some(320));
+    let redis = "store: { redis: { secretRef: { name: redis } } }";
+    assert_eq!(strategy(&made("agents: []")), recreate(1), "one file, one pod");
+    assert_eq!(strategy(&made("replicas: 0")), recreate(0));
+    assert_eq!(strategy(&made(redis)), rolling(1));
+    assert_eq!(strategy(&made(&format!("{redis}\nreplicas: 3"))), rolling(3));
+    let resource = resource(redis);
+    let other_store = Decision { overlaps: false, ..decided(&resource) };
+    assert_eq!(strategy(&build(&resource, &other_store).unwrap()), recreate(1));
+}
+
+#[test]
+fn several_pods_are_spread_and_evicted_one_at_a_time() {
+    let of = |replicas: i32| {
+        let objects =
+            made(&format!("store: {{ redis: {{ secretRef: {{ name: redis }} }} }}\nreplicas: {replicas}"));
+        let pod = objects.deployment.spec.template.spec.as_ref().unwrap();
+        let is_spread = pod.topology_spread_constraints.is_some();
+        let budget = objects.disruption_budget.map(|budget| budget.spec.unwrap());
+        let selects = |selector| selector == objects.deployment.spec.selector;
+        assert!(budget.iter().all(|budget| selects(budget.selector.clone().unwrap())));
+        (is_spread, budget.map(|budget| budget.max_unavailable.unwrap()))
+    };
+    assert_eq!(of(1), (false, None), "a budget would keep the only pod on its node");
+    assert_eq!(of(2), (true, Some(IntOrString::Int(1))));
 }
 
 /// The pod of an agent that stays remote for a while must not lose its delegates, and its spec must not fail.

@@ -135,7 +135,7 @@ agents:
   identity: { inline: { description: Does it., systemPrompt: Do it. } }
   mcp: [{ name: shared, container: { image: 'shared:1', port: 9000, placement: Service } }]",
     ),
-    ("redis", "store: { redis: { secretRef: { name: redis }, required: true } }\nagents: []"),
+    ("redis", "store: { redis: { secretRef: { name: redis }, required: true } }\nreplicas: 3\nagents: []"),
     ("mongodb", "store: { mongodb: { secretRef: { name: mongodb }, ttlMinutes: 60 } }\nagents: []"),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
