@@ -26,7 +26,7 @@ arguments() {
       printf '%s\n' --kubeconfig "$access/kube-controller-manager.kubeconfig" --use-service-account-credentials \
         --service-account-private-key-file "$access/accounts.key" --root-ca-file "$state/apiserver/apiserver.crt" \
         --cert-dir "$state/controllers" --bind-address 127.0.0.1 --leader-elect=false \
-        --cluster-cidr "$pod_range" --allocate-node-cidrs --service-cluster-ip-range "$service_range"
+        --horizontal-pod-autoscaler-sync-period 2s --cluster-cidr "$pod_range" --allocate-node-cidrs --service-cluster-ip-range "$service_range"
       ;;
     kube-scheduler)
       printf '%s\n' --kubeconfig "$access/kube-scheduler.kubeconfig" --cert-dir "$state/scheduler" \

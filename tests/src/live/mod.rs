@@ -10,6 +10,7 @@ pub mod call_log;
 mod control_groups;
 pub mod forward;
 pub mod install;
+pub mod metrics_api;
 pub mod node;
 pub mod pod_memory;
 pub mod pods;

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 use caipe_fixtures::redis::RedisServer;
 use caipe_tests::cluster::objects::{BUDGETS, SUPERVISORS};
 use caipe_tests::cluster::operator::is_settled;
+use caipe_tests::live::metrics_api::MetricsApi;
 use caipe_tests::live::pods::name_of;
 use caipe_tests::live::scenario_run::{CLIENTS, NAME, Operator, ScenarioRun, scenario};
 use caipe_tests::live::{self, Live};
@@ -17,15 +18,21 @@ use serde_json::{Value, json};
 
 use crate::table::tell;
 
-/// A Redis on the node, which pods reach at the node's address, and the Secret with its URL.
-async fn redis(live: &Live) -> Result<RedisServer> {
+/// The address of the node, which pods reach.
+async fn node_address(live: &Live) -> Result<String> {
     let nodes: Api<Node> = Api::all(live.client.clone());
     let nodes = nodes.list(&ListParams::default()).await?;
-    let addresses = nodes.items.iter().filter_map(|node| node.status.as_ref()?.addresses.as_ref()).flatten();
-    let address = addresses.into_iter().find(|address| address.type_ == "InternalIP").context("no address")?;
-    let server =
-        RedisServer::start(&["--bind", &address.address, "127.0.0.1", "--protected-mode", "no"])?;
-    let url = format!("redis://{}:{}", address.address, server.port());
+    let mut addresses =
+        nodes.items.iter().filter_map(|node| node.status.as_ref()?.addresses.as_ref()).flatten();
+    let address = addresses.find(|address| address.type_ == "InternalIP").context("no address")?;
+    Ok(address.address.clone())
+}
+
+/// A Redis on the node, and the Secret with its URL.
+async fn redis(live: &Live) -> Result<RedisServer> {
+    let address = node_address(live).await?;
+    let server = RedisServer::start(&["--bind", &address, "127.0.0.1", "--protected-mode", "no"])?;
+    let url = format!("redis://{address}:{}", server.port());
     live.apply(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "redis"},
         "stringData": {"REDIS_URL": url}}))?;
     Ok(server)
@@ -68,6 +75,31 @@ async fn evict(live: &Live) -> Result<()> {
     until_pods(live, pods.len()).await
 }
 
+/// An autoscaler for two to four pods, which acts at once; it adds pods above this use of the processor, in percent of the request.
+fn autoscaler(percent: u32) -> Value {
+    let target = json!({"type": "Utilization", "averageUtilization": percent});
+    let at_once = json!({"stabilizationWindowSeconds": 0, "policies": [{"type": "Pods", "value": 4, "periodSeconds": 1}]});
+    json!({"apiVersion": "autoscaling/v2", "kind": "HorizontalPodAutoscaler", "metadata": {"name": NAME}, "spec": {
+        "scaleTargetRef": {"apiVersion": "caipe.io/v1alpha1", "kind": "CaipeSupervisor", "name": NAME},
+        "minReplicas": 2, "maxReplicas": 4, "behavior": {"scaleDown": at_once, "scaleUp": at_once},
+        "metrics": [{"type": "Resource", "resource": {"name": "cpu", "target": target}}]}})
+}
+
+/// Lets an autoscaler add pods under the load, and remove them when it allows more use.
+async fn autoscale(live: &Live) -> Result<()> {
+    let metrics = MetricsApi::start(live, &node_address(live).await?).await?;
+    let scaled = async {
+        live.apply(&autoscaler(1))?;
+        until_pods(live, 4).await?;
+        live.apply(&autoscaler(10_000))?;
+        until_pods(live, 2).await
+    };
+    let scaled = scaled.await.with_context(|| live.kubectl(&["describe", "hpa"]).unwrap_or_default());
+    live.kubectl(&["delete", "hpa", NAME])?;
+    metrics.stop(live)?;
+    scaled
+}
+
 #[test]
 fn replicas_come_and_go_and_lose_no_answer() -> Result<()> {
     live::with_addresses("replicas", async |live| {
@@ -84,10 +116,11 @@ fn replicas_come_and_go_and_lose_no_answer() -> Result<()> {
         run.during(scale(live, 5)).await?;
         run.wait_for_answers().await?;
         run.during(evict(live)).await?;
-        let last = Instant::now();
         run.during(scale(live, 2)).await?;
+        let last = Instant::now();
+        run.during(autoscale(live)).await?;
         let outcome = run.finish(last).await?;
-        tell("three pods with Redis are rolled out, scaled to five, evicted and scaled to two", &outcome)?;
+        tell("three pods with Redis are rolled out, scaled to five, evicted, scaled to two and autoscaled", &outcome)?;
         outcome.tally.answered()?;
         outcome.status_follows()?;
         scale(live, 1).await?;
