@@ -109,7 +109,14 @@ fn decision(resource: &CaipeSupervisor) -> Result<Decision> {
     let mut spec = wanted.clone();
     spec.epoch = 2;
     let of = |name: &str| BTreeSet::from([name.to_owned()]);
-    Ok(Decision { spec, wanted, hosted: of("jira"), remote: of("argocd"), draining: BTreeMap::new(), overlaps: false })
+    Ok(Decision {
+        spec,
+        wanted,
+        hosted: of("jira"),
+        remote: of("argocd"),
+        draining: BTreeMap::new(),
+        overlaps: false,
+    })
 }
 
 fn report() -> Report {

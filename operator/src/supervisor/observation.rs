@@ -75,8 +75,7 @@ impl Observation {
         let expected =
             self.observed.workloads.get(self.name.as_str()).is_none_or(|workload| workload.replicas > 0);
         // A terminating pod finishes its tasks and is not probed any more.
-        let ends =
-            self.observed.pods.values().any(|pod| is_supervisor(pod) && pod.deleting && !pod.ended);
+        let ends = self.observed.pods.values().any(|pod| is_supervisor(pod) && pod.deleting && !pod.ended);
         if ends || (reports.is_empty() && expected) {
             reports.push(None);
         }

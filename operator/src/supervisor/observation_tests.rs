@@ -65,13 +65,13 @@ fn old_instances_may_be_busy_until_every_supervisor_pod_reports() {
             vec![("new", idle(2)), ("x", idle(1))],
             false,
         ),
+        ("one that never ran", vec![("new", supervisor(false)), ("x", unscheduled)], seen.to_vec(), true),
         (
-            "one that never ran",
-            vec![("new", supervisor(false)), ("x", unscheduled)],
+            "one that was evicted",
+            vec![("new", supervisor(false)), ("x", evicted(false))],
             seen.to_vec(),
             true,
         ),
-        ("one that was evicted", vec![("new", supervisor(false)), ("x", evicted(false))], seen.to_vec(), true),
         ("one that has ended", vec![("new", supervisor(false)), ("x", evicted(true))], seen.to_vec(), true),
         ("an agent's pod ends", vec![("new", supervisor(false)), ("x", agent)], seen.to_vec(), true),
     ] {

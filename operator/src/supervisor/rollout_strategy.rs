@@ -19,7 +19,8 @@ pub fn shared_store(store: &Store) -> Option<String> {
 pub fn overlaps(store: &Store, deployed: Option<&Workload>) -> bool {
     let Some(wanted) = shared_store(store) else { return false };
     deployed.is_none_or(|workload| {
-        workload.store.as_ref().is_some_and(|store| store.is(&wanted)) && (workload.overlaps || workload.rolled_out)
+        workload.store.as_ref().is_some_and(|store| store.is(&wanted))
+            && (workload.overlaps || workload.rolled_out)
     })
 }
 

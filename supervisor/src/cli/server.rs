@@ -91,7 +91,8 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     let (registry, task_api) = (server.registry.clone(), server.task_api.clone());
     let origins = server.origins.clone();
     let is_in_memory = server.store.backend() == "memory";
-    let follow = Follow { args, config: &config, registry, task_api, origins, address, security, is_in_memory };
+    let follow =
+        Follow { args, config: &config, registry, task_api, origins, address, security, is_in_memory };
     let following = async {
         match config.file {
             Some(file) => follow.run(file).await,

@@ -258,7 +258,11 @@ mod tests {
     fn only_the_next_process_of_a_container_has_the_name_of_the_one_before() {
         let pod = |uid: &str| Some(uid.to_owned());
         assert_eq!(owner(pod("uid"), "host", 1), owner(pod("uid"), "host", 1));
-        assert_ne!(owner(pod("uid"), "host", 1), owner(pod("other"), "host", 1), "pods may share a host name");
+        assert_ne!(
+            owner(pod("uid"), "host", 1),
+            owner(pod("other"), "host", 1),
+            "pods may share a host name"
+        );
         for (pod, process) in [(pod("uid"), 7), (None, 1), (None, 7)] {
             assert_ne!(owner(pod.clone(), "host", process), owner(pod.clone(), "host", process));
             assert!(owner(pod, "host", process).starts_with("host-"));

@@ -69,8 +69,13 @@ fn the_page_and_the_sources_name_the_same_variables() -> Result<()> {
     let missing: Vec<_> = sources.iter().filter(|name| !describes(name)).collect();
     ensure!(missing.is_empty(), "docs/environment.md does not name {missing:?}");
     // The operator sets some, which the supervisor reads elsewhere.
-    let elsewhere =
-        ["A2A_AUTH_SHARED_KEY", "CAIPE_AGENT_KEY", "CAIPE_POD_UID", "CAIPE_TOOLS_KEY", "GITHUB_PERSONAL_ACCESS_TOKEN"];
+    let elsewhere = [
+        "A2A_AUTH_SHARED_KEY",
+        "CAIPE_AGENT_KEY",
+        "CAIPE_POD_UID",
+        "CAIPE_TOOLS_KEY",
+        "GITHUB_PERSONAL_ACCESS_TOKEN",
+    ];
     let is_read = |name: &str| {
         elsewhere.contains(&name)
             || sources.contains(name)

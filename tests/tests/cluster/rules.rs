@@ -74,7 +74,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             of_agent(&json!({"identity": null, "image": "a", "placement": "InProcess"})),
             "is always remote",
         ),
-        ("spec.replicas", json!({"spec": {"replicas": 2}}), "more than 1 needs a store that the replicas share"),
+        (
+            "spec.replicas",
+            json!({"spec": {"replicas": 2}}),
+            "more than 1 needs a store that the replicas share",
+        ),
         (
             "spec.rag.url",
             json!({"spec": {"rag": {"url": "a:1"}}}),

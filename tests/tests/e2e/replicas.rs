@@ -120,7 +120,10 @@ fn replicas_come_and_go_and_lose_no_answer() -> Result<()> {
         let last = Instant::now();
         run.during(autoscale(live)).await?;
         let outcome = run.finish(last).await?;
-        tell("three pods with Redis are rolled out, scaled to five, evicted, scaled to two and autoscaled", &outcome)?;
+        tell(
+            "three pods with Redis are rolled out, scaled to five, evicted, scaled to two and autoscaled",
+            &outcome,
+        )?;
         outcome.tally.answered()?;
         outcome.status_follows()?;
         scale(live, 1).await?;

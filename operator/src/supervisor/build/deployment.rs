@@ -42,7 +42,8 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     let tools: Vec<_> = cx.hosted_agents().flat_map(|member| sidecars::tools(cx, member)).collect();
     let sidecars = sidecars::sidecars(cx, &tools)?;
     let overlaps = cx.inputs.decision.overlaps;
-    let grace = if overlaps { probes::grace(cx.inputs.defaults.drain_seconds) } else { probes::SHORTEST_GRACE };
+    let grace =
+        if overlaps { probes::grace(cx.inputs.defaults.drain_seconds) } else { probes::SHORTEST_GRACE };
     let mut container = program(cx, "supervisor", &["serve"], keys(cx), &mounts, grace)?;
     container.resources =
         Some(pod::resources(spec.resources.as_ref(), cx.inputs.defaults.resources.as_ref()));
@@ -58,7 +59,11 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
     let own = spec.pod_template.as_ref().map(|patch| Patch { path: "spec.podTemplate".to_owned(), patch });
     // Another store rolls the pods: a process cannot change it while it runs.
     let store = shared_store(&cx.inputs.decision.spec.store);
-    let template = template::template(cx, component, pod, store.clone(), own)?;
+    let mut template = template::template(cx, component, pod, store.clone(), own)?;
+    if store.is_some() {
+        // Also for a single pod, so that pods are not replaced when their number changes.
+        spread(cx, component, &mut template);
+    }
     let mut made = of(cx, cx.name, component, cx.replicas(), template);
     let hosted: Vec<_> = cx.inputs.decision.hosted.iter().map(String::as_str).collect();
     let annotations = made.metadata.annotations.get_or_insert_default();
@@ -79,7 +84,9 @@ pub(super) fn of(
     replicas: i32,
     mut template: PodTemplateSpec,
 ) -> Deployment {
-    spread(cx, component, replicas, &mut template);
+    if replicas > 1 {
+        spread(cx, component, &mut template);
+    }
     let rolling = RollingUpdateDeployment {
         max_surge: Some(IntOrString::Int(1)),
         max_unavailable: Some(IntOrString::Int(0)),
@@ -105,8 +112,8 @@ pub(super) fn of(
     }
 }
 
-/// Spreads several pods over nodes, unless a partial template says how.
-fn spread(cx: &BuildContext<'_>, component: Component<'_>, replicas: i32, template: &mut PodTemplateSpec) {
+/// Spreads pods over nodes, unless a partial template says how.
+fn spread(cx: &BuildContext<'_>, component: Component<'_>, template: &mut PodTemplateSpec) {
     let Some(pod) = template.spec.as_mut().filter(|pod| pod.topology_spread_constraints.is_none()) else {
         return;
     };
@@ -117,7 +124,7 @@ fn spread(cx: &BuildContext<'_>, component: Component<'_>, replicas: i32, templa
         when_unsatisfiable: "ScheduleAnyway".to_owned(),
         ..TopologySpreadConstraint::default()
     };
-    pod.topology_spread_constraints = (replicas > 1).then(|| vec![constraint]);
+    pod.topology_spread_constraints = Some(vec![constraint]);
 }
 
 /// The volumes that supervisor and agents have: spec, data, `/tmp`, and shared Secrets and files.

@@ -25,10 +25,8 @@ pub(super) fn secret(name: &str, secret: &str, key: &str, optional: bool) -> Env
 
 /// The uid of the pod, which owns the leases of its tasks. A container that crashed has the same one after its restart.
 pub(super) fn pod_uid() -> EnvVar {
-    let field = ObjectFieldSelector {
-        api_version: Some("v1".to_owned()),
-        field_path: "metadata.uid".to_owned(),
-    };
+    let field =
+        ObjectFieldSelector { api_version: Some("v1".to_owned()), field_path: "metadata.uid".to_owned() };
     let source = EnvVarSource { field_ref: Some(field), ..EnvVarSource::default() };
     EnvVar { name: POD_UID.to_owned(), value: None, value_from: Some(source) }
 }

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::CaipeSupervisorStatus;
+use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_crds::resource::status::AgentStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};

@@ -16,7 +16,14 @@ fn decision(epoch: u64) -> Decision {
     let mut spec = wanted.clone();
     spec.epoch = epoch;
     let names = |name: &str| BTreeSet::from([name.to_owned()]);
-    Decision { spec, wanted, hosted: names("b"), remote: names("a"), draining: BTreeMap::new(), overlaps: false }
+    Decision {
+        spec,
+        wanted,
+        hosted: names("b"),
+        remote: names("a"),
+        draining: BTreeMap::new(),
+        overlaps: false,
+    }
 }
 
 fn agent(name: &str, placement: AgentPlacement, phase: AgentPhase) -> AgentReport {

@@ -39,7 +39,9 @@ impl Follow<'_> {
             // Also before the first event: the file was read before it was watched.
             self.reload_spec(&mut reload);
             if self.is_in_memory && is_required(&self.registry.settings().spec.store) {
-                tracing::error!("the specification requires the store, and this process could not reach it: stopping");
+                tracing::error!(
+                    "the specification requires the store, and this process could not reach it: stopping"
+                );
                 return;
             }
             watch.set(&reload.files());

@@ -161,7 +161,7 @@ fn pods_overlap_and_are_several_only_with_a_shared_store() {
 }
 
 #[test]
-fn several_pods_are_spread_and_evicted_one_at_a_time() {
+fn several_pods_are_spread_and_evicted_one_at_a_time_and_a_new_number_replaces_none() {
     let of = |replicas: i32| {
         let objects =
             made(&format!("store: {{ redis: {{ secretRef: {{ name: redis }} }} }}\nreplicas: {replicas}"));
@@ -170,10 +170,13 @@ fn several_pods_are_spread_and_evicted_one_at_a_time() {
         let budget = objects.disruption_budget.map(|budget| budget.spec.unwrap());
         let selects = |selector| selector == objects.deployment.spec.selector;
         assert!(budget.iter().all(|budget| selects(budget.selector.clone().unwrap())));
-        (is_spread, budget.map(|budget| budget.max_unavailable.unwrap()))
+        let template = objects.deployment.spec.template.clone();
+        (template, is_spread, budget.map(|budget| budget.max_unavailable.unwrap()))
     };
-    assert_eq!(of(1), (false, None), "a budget would keep the only pod on its node");
-    assert_eq!(of(2), (true, Some(IntOrString::Int(1))));
+    let (one, two) = (of(1), of(2));
+    assert_eq!((one.1, one.2), (true, None), "a budget would keep the only pod on its node");
+    assert_eq!((two.1, two.2), (true, Some(IntOrString::Int(1))));
+    assert_eq!(one.0, two.0);
 }
 
 /// The pod of an agent that stays remote for a while must not lose its delegates, and its spec must not fail.
