@@ -65,7 +65,8 @@ async fn evict(live: &Live) -> Result<()> {
     let pods = live.supervisor_pods(NAME).await?;
     let [first, second, ..] = pods.as_slice() else { anyhow::bail!("not two pods: {pods:?}") };
     let api: Api<Pod> = Api::namespaced(live.client.clone(), &live.namespace);
-    let evict = |pod| api.evict(name_of(pod), &EvictParams::default());
+    let options = EvictParams::default();
+    let evict = |pod| api.evict(name_of(pod), &options);
     evict(first).await.context("failed to evict a pod")?;
     let refused = evict(second).await.err();
     let is_refused = matches!(&refused, Some(kube::Error::Api(status)) if status.code == 429);
