@@ -38,7 +38,7 @@ mod tests {
         };
         let deployed = |store: Option<&Store>, overlaps, rolled_out| {
             let store = store.and_then(shared_store).map(|store| store.as_str().into());
-            Some(Workload { store, overlaps, rolled_out, ..Workload::default() })
+            Some(Workload { rolled_out, overlaps, store, ..Workload::default() })
         };
         let (one, other) = (redis("a"), redis("b"));
         for (case, store, deployed, expected) in [
