@@ -242,7 +242,7 @@ pub enum Store {
 }
 
 impl Store {
-    /// The store of a remote agent, which keeps its own tasks: a server is the supervisor's.
+    /// The store of a remote agent without one of its own: a server is the supervisor's.
     #[must_use]
     pub fn of_agent(self) -> Self {
         match self {
@@ -334,6 +334,9 @@ pub struct RenderedAgent {
     /// What one run of it may use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Where its own process stores its tasks, if that is a server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Store>,
     /// The variables that it requires.
     pub required_env: Vec<String>,
     /// A directory with one file per variable, read before the environment.
@@ -498,6 +501,7 @@ impl RenderedSpec {
     fn alone(mut self, agent: RenderedAgent) -> Self {
         // The supervisor passes on only the decisions of principals that may decide.
         self.approvers = Vec::new();
+        self.store = agent.store.clone().unwrap_or_else(|| self.store.of_agent());
         self.agents = self.alone_with_delegates(agent);
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
@@ -507,7 +511,6 @@ impl RenderedSpec {
         self.oauth2 = None;
         self.cors_origins = Vec::new();
         self.workflows = Vec::new();
-        self.store = self.store.of_agent();
         self
     }
 
@@ -522,6 +525,7 @@ impl RenderedSpec {
             mcp: Vec::new(),
             model: None,
             required_env: Vec::new(),
+            store: None,
             tools: Vec::new(),
             ..delegate.clone()
         };

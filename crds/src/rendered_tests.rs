@@ -58,6 +58,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         read_tools: Vec::new(),
         auto_approve: Vec::new(),
         budget: None,
+        store: None,
         required_env: texts(&["TOKEN"]),
         secrets_dir: Some("/var/run/caipe/secrets/agents/jira".to_owned()),
         model: Some(model()),

@@ -240,6 +240,10 @@ impl Found {
         if let Some(identity) = &agent.identity {
             self.identity(&format!("{path}.identity"), identity);
         }
+        if let Some(store) = &agent.store {
+            let has_one = store.redis.is_some() != store.mongodb.is_some();
+            self.rule(&format!("{path}.store"), has_one, rules::AGENT_STORE_KIND);
+        }
         if let Some(model) = &agent.model {
             let path = format!("{path}.model");
             self.rule(&path, model.provider != Provider::Scripted, rules::SCRIPTED_AGENT);
@@ -276,14 +280,18 @@ impl Found {
         let kinds = count([agent.identity.is_some(), external, image]);
         self.rule(path, kinds <= 1, rules::AGENT_KIND);
         let foreign = external || image;
-        self.rule(path, !(foreign && (tools || agent.model.is_some())), rules::AGENT_FOREIGN_TOOLS);
+        self.rule(
+            path,
+            !(foreign && (tools || agent.model.is_some() || agent.store.is_some())),
+            rules::AGENT_FOREIGN_TOOLS,
+        );
         self.rule(path, !agent.delegates.contains(&agent.name), rules::AGENT_DELEGATES_SELF);
         self.rule(path, !(external && pod), rules::AGENT_EXTERNAL_POD);
         let entry = catalogue::find(&agent.name);
         let is_image = kinds == 0
             && agent.mcp.is_empty()
             && entry.is_some_and(|entry| entry.placements == SupportedPlacements::RemoteOnly);
-        self.rule(path, !(is_image && tools), rules::AGENT_IMAGE_TOOLS);
+        self.rule(path, !(is_image && (tools || agent.store.is_some())), rules::AGENT_IMAGE_TOOLS);
         if kinds == 0 && entry.is_none() {
             let message = format!(
                 "`{}` is not in the catalogue: give it an identity, external or image, or name one of {}",

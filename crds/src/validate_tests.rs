@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 54] = [
+const CASES: [(&str, &str, &str, &str); 56] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -185,6 +185,18 @@ const CASES: [(&str, &str, &str, &str); 54] = [
         "spec.store",
         "{ store: { redis: { secretRef: { name: a } }, mongodb: { secretRef: { name: a } } } }",
         "{ store: { mongodb: { secretRef: { name: a } } } }",
+    ),
+    (
+        rules::AGENT_STORE_KIND,
+        "spec.agents[0].store",
+        "{ agents: [{ name: jira, store: {} }] }",
+        "{ agents: [{ name: jira, store: { redis: { secretRef: { name: a } } } }] }",
+    ),
+    (
+        rules::AGENT_FOREIGN_TOOLS,
+        "spec.agents[0]",
+        "{ agents: [{ name: a, image: b, store: { mongodb: { secretRef: { name: a } } } }] }",
+        "{ agents: [{ name: jira, store: { mongodb: { secretRef: { name: a } } } }] }",
     ),
     (
         rules::URL,

@@ -178,7 +178,8 @@ impl Names {
         let token = agent.external.as_ref().and_then(|external| external.secret_ref.as_ref());
         self.secrets.extend(token.map(|token| token.name.clone()));
         let model = agent.model.as_ref().and_then(|model| model.secret_ref.as_ref());
-        let own = agent.secret_ref.iter().chain(model).map(|secret| secret.name.clone());
+        let store = agent.store.as_ref().and_then(|store| store.server()).map(|server| &server.secret_ref);
+        let own = agent.secret_ref.iter().chain(model).chain(store).map(|secret| secret.name.clone());
         self.secrets.extend(own);
         let servers = agent.mcp.iter().flat_map(|server| {
             let stdio = server.stdio.iter().flat_map(|stdio| &stdio.env);

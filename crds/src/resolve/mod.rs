@@ -122,7 +122,8 @@ pub fn resolve_agent(
     let agents = single_agent::agent(&mut cx, name, models.first());
     // The supervisor is the only caller, with a key of its own.
     let mut resolved = finish(cx, models, agents, (None, Vec::new()))?;
-    resolved.spec.store = resolved.spec.store.of_agent();
+    let own = resolved.spec.agents.first().and_then(|agent| agent.store.clone());
+    resolved.spec.store = own.unwrap_or_else(|| resolved.spec.store.of_agent());
     resolved.spec = resolved.spec.sealed();
     Ok(resolved)
 }

@@ -5,6 +5,7 @@ use crate::prompt;
 use crate::rendered::{
     self, A2aTools, AnswerMode, Connectivity, Limits, Rag, RenderedAgent, Store, SupervisorIdentity,
 };
+use crate::resource::agent::Agent;
 use crate::resource::common::TextSource;
 use crate::resource::settings as declared;
 
@@ -229,6 +230,22 @@ fn redis(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Sto
     Store::Redis { database, ttl_minutes, required, secrets_dir }
 }
 
+/// The store of a remote agent's own.
+pub(super) fn agent_store(cx: &Context<'_>, agent: &Agent) -> Option<Store> {
+    let declared = agent.store.as_ref()?;
+    let server = declared.server()?;
+    let own = || format!("{}.{}", qualified_name(cx), agent.name);
+    let database = server.database.clone().unwrap_or_else(own);
+    let ttl_minutes = Some(server.ttl_minutes).filter(|minutes| *minutes > 0);
+    // A pod in memory would not know the tasks of the others.
+    let required = server.required || agent.replicas.is_some_and(|replicas| replicas > 1);
+    let secrets_dir = cx.secrets_dir(STORE_SECRETS, true);
+    Some(match declared.redis {
+        Some(_) => Store::Redis { database, ttl_minutes, required, secrets_dir },
+        None => Store::Mongodb { database, ttl_minutes, required, secrets_dir },
+    })
+}
+
 fn mongodb(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Store {
     let External { database, ttl_minutes, required, secrets_dir } = external(cx, declared);
     Store::Mongodb { database, ttl_minutes, required, secrets_dir }
@@ -246,11 +263,7 @@ fn external(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> 
     let secrets_dir = cx.secrets_dir(STORE_SECRETS, declared.is_some());
     let ttl = cx.vars.number("LANGGRAPH_CHECKPOINT_TTL_MINUTES", 0..=5_256_000);
     let ttl = cx.read(ttl).or_else(|| declared.as_ref().map(|store| store.ttl_minutes));
-    let metadata = &cx.resource.metadata;
-    let name = metadata.name.as_deref().unwrap_or("caipe");
-    // Outside of a cluster, a file may name the namespace; most have none.
-    let namespace = cx.target.namespace().or(metadata.namespace.as_deref());
-    let own = namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}.{name}"));
+    let own = qualified_name(cx);
     External {
         ttl_minutes: ttl.filter(|minutes| *minutes > 0),
         // A replica in memory would have other conversations than the others.
@@ -258,6 +271,15 @@ fn external(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> 
         database: declared.and_then(|store| store.database).unwrap_or(own),
         secrets_dir,
     }
+}
+
+/// The name of the resource after its namespace.
+fn qualified_name(cx: &Context<'_>) -> String {
+    let metadata = &cx.resource.metadata;
+    let name = metadata.name.as_deref().unwrap_or("caipe");
+    // Outside of a cluster, a file may name the namespace; most have none.
+    let namespace = cx.target.namespace().or(metadata.namespace.as_deref());
+    namespace.map_or_else(|| name.to_owned(), |namespace| format!("{namespace}.{name}"))
 }
 
 pub(super) fn connectivity(cx: &mut Context<'_>) -> rendered::Connectivity {

@@ -12,7 +12,7 @@ use super::derive::{JsonSchema, KubeSchema};
 use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
-use super::settings::PromptSection;
+use super::settings::{ExternalStore, PromptSection};
 
 /// An agent. With a `name` only, it is an agent of the catalogue; `identity`, `external` and `image` select another kind.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,7 +20,7 @@ use super::settings::PromptSection;
 #[x_kube(
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
-    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.model))").message(rules::AGENT_FOREIGN_TOOLS),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
@@ -116,6 +116,10 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 10))]
     pub replicas: Option<i32>,
+    /// Where the agent keeps its tasks while it is remote: a server, so that another pod continues the tasks of a pod that was lost.
+    /// The default is the memory of the pod and a file that ends with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<AgentStore>,
     /// The account of the agent's pods while the agent is remote.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub service_account: Option<ServiceAccount>,
@@ -125,6 +129,27 @@ pub struct Agent {
     /// A partial pod template for the agent's pod while the agent is remote, applied over the generated one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod_template: Option<PodTemplate>,
+}
+
+/// A store of a remote agent's own. Its Secret needs access to the agent's own database or prefix only.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[x_kube(validation = Rule::new("has(self.redis) != has(self.mongodb)").message(rules::AGENT_STORE_KIND))]
+pub struct AgentStore {
+    /// Redis 6 or newer, or Valkey, as `spec.store.redis`. The default prefix of all keys is `NAMESPACE.NAME.AGENT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub redis: Option<ExternalStore>,
+    /// A replica set or a sharded cluster of MongoDB, as `spec.store.mongodb`. The default database is `NAMESPACE_NAME_AGENT`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mongodb: Option<ExternalStore>,
+}
+
+impl AgentStore {
+    /// The server that keeps the tasks.
+    #[must_use]
+    pub fn server(&self) -> Option<&ExternalStore> {
+        self.redis.as_ref().or(self.mongodb.as_ref())
+    }
 }
 
 /// What an agent may do by itself. A tool reads if the agent's `readTools`, the catalogue or the beginning of its name says

@@ -2,6 +2,9 @@
 
 /// The name of a Service has at most 63 characters.
 pub const RESOURCE_NAME: &str = "metadata.name must be at most 63 characters of a-z, 0-9 and `-`, begin with a letter and not end in `-`: choose a shorter or simpler name";
+/// An agent's own store is one server.
+pub const AGENT_STORE_KIND: &str =
+    "an agent keeps its tasks in one server: set exactly one of redis and mongodb, or take out store";
 /// More than one replica needs a store that the replicas share.
 pub const REPLICAS: &str = "more than 1 needs a store that the replicas share, because each would keep its own conversations otherwise: set spec.store.redis or spec.store.mongodb, or set replicas to 1 or 0";
 /// The legacy switch is in the environment only.
@@ -24,7 +27,7 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode and model";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, model and store";
 /// No agent gets its own task back.
 pub const AGENT_DELEGATES_SELF: &str = "an agent does not delegate to itself: remove it from delegates";
 /// An approver is one claim of a token.
@@ -142,13 +145,13 @@ pub const ORIGIN: &str = "must be a web origin, scheme://host or scheme://host:p
 pub const REQUEST_ABOVE_LIMIT: &str =
     "is more than the limit of the same name: raise the limit, or ask for less";
 /// An image of the catalogue has its own tools. Only the code, which knows the catalogue, checks this rule.
-pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated: remove tools, requireApproval, readTools, autoApprove and mode, or give it mcp";
+pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated, and keeps its own data: remove tools, requireApproval, readTools, autoApprove, mode and store, or give it mcp";
 /// No empty access rule.
 pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 39] = [
+pub const ALL: [&str; 40] = [
     APPROVER_KIND,
     APPROVERS_AUTH,
     SERVICE_ACCOUNT,
@@ -180,6 +183,7 @@ pub const ALL: [&str; 39] = [
     CLAIM_NAME,
     EXISTING_CLAIM,
     STORE_KIND,
+    AGENT_STORE_KIND,
     A2A_ALLOW,
     VOLUME_FIXED,
     AUTH_EMPTY,

@@ -3,6 +3,7 @@
 use caipe_crds::RenderedSpec;
 use caipe_crds::names::{self, PORT, SHARED_KEY, STATUS_TOKEN, TOOLS_KEY};
 use caipe_crds::rendered::RenderedAgent;
+use caipe_crds::resource::agent::AgentStore;
 use caipe_crds::resource::model::Model;
 use k8s_openapi::api::apps::v1::Deployment;
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
@@ -82,6 +83,7 @@ fn workload(
 fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, BuildError> {
     let mut mounts = deployment::mounts(cx, name, pod::empty("data"));
     secrets::of_agent(&member.declared, &mut mounts);
+    secrets::of_store(member.declared.store.as_ref().and_then(AgentStore::server), &mut mounts);
     cx.delegates(member).for_each(|delegate| secrets::of_delegate(cx, delegate, &mut mounts));
     let sidecars = sidecars::sidecars(cx, &sidecars::tools(cx, member))?;
     let command = [CONTAINER, member.rendered.name.as_str()];
@@ -98,6 +100,9 @@ fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpe
         &mounts,
         probes::grace(cx.inputs.defaults.drain_seconds),
     )?;
+    if member.declared.store.is_some() {
+        container.env.get_or_insert_default().push(env::pod_uid());
+    }
     finish(cx, member, &mut container);
     let account = service_account::name(member.declared.service_account.as_ref(), name);
     let mut pod = pod::pod(cx, account, vec![container], [mounts.volumes, sidecars.volumes].concat());

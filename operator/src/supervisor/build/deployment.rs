@@ -2,6 +2,7 @@
 
 use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
 use caipe_crds::resolve::SCRIPT_DIR;
+use caipe_crds::resource::settings::Store;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
     Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, TopologySpreadConstraint, Volume,
@@ -38,7 +39,7 @@ pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError
         }
     }
     secrets::of_rag(spec.rag.as_ref(), &mut mounts);
-    secrets::of_store(spec.store.as_ref(), &mut mounts);
+    secrets::of_store(spec.store.as_ref().and_then(Store::server), &mut mounts);
     let tools: Vec<_> = cx.hosted_agents().flat_map(|member| sidecars::tools(cx, member)).collect();
     let sidecars = sidecars::sidecars(cx, &tools)?;
     let overlaps = cx.inputs.decision.overlaps;

@@ -62,6 +62,9 @@ pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -
     let from = [peer(cx, Component::Supervisor)].into_iter().chain(delegators).chain(operator(cx)).collect();
     let mut egress = egress_to_models(cx);
     agent_egress(member, &mut egress);
+    if let Some(store) = &member.rendered.store {
+        store_egress(store, &mut egress);
+    }
     let mut rules = tool_servers(cx, member);
     for delegate in cx.delegates(member) {
         if let (Program::Foreign, Placement::Remote { url, .. }) =
@@ -169,6 +172,14 @@ fn tool_servers(cx: &BuildContext<'_>, member: &Member<'_>) -> Vec<NetworkPolicy
     by_itself.map(rule).collect()
 }
 
+fn store_egress(store: &Store, egress: &mut Egress) {
+    match store {
+        Store::Redis { .. } => egress.ports_anywhere(REDIS_PORTS.0, REDIS_PORTS.1),
+        Store::Mongodb { .. } => egress.ports_anywhere(MONGODB_PORTS.0, MONGODB_PORTS.1),
+        Store::Sqlite {} | Store::Memory {} => {}
+    }
+}
+
 /// The destinations of the supervisor and its hosted agents.
 fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     let mut egress = egress_to_models(cx);
@@ -177,11 +188,7 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     if let Some(rag) = &spec.rag {
         egress.url(&rag.url);
     }
-    match spec.store {
-        Store::Redis { .. } => egress.ports_anywhere(REDIS_PORTS.0, REDIS_PORTS.1),
-        Store::Mongodb { .. } => egress.ports_anywhere(MONGODB_PORTS.0, MONGODB_PORTS.1),
-        Store::Sqlite {} | Store::Memory {} => {}
-    }
+    store_egress(&spec.store, &mut egress);
     let auth = cx.inputs.resource.spec.auth.as_ref();
     if let Some(oauth2) = auth.and_then(|auth| auth.oauth2.as_ref()) {
         egress.url(&oauth2.jwks_uri);

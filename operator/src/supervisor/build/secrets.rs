@@ -7,7 +7,7 @@ use caipe_crds::names::{self, OWN_AGENT_KEY, SHARED_KEY};
 use caipe_crds::resolve::{RAG_SECRETS, SECRETS_ROOT, STORE_SECRETS};
 use caipe_crds::resource::agent::Agent;
 use caipe_crds::resource::common::{SecretHeader, SecretKeyRef};
-use caipe_crds::resource::settings::{Rag, Store};
+use caipe_crds::resource::settings::{ExternalStore, Rag};
 use k8s_openapi::api::core::v1::{
     KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
 };
@@ -81,8 +81,8 @@ pub(super) fn shared(cx: &BuildContext<'_>, mounts: &mut Mounts) {
 }
 
 /// The Secret of the store.
-pub(super) fn of_store(store: Option<&Store>, mounts: &mut Mounts) {
-    if let Some(server) = store.and_then(Store::server) {
+pub(super) fn of_store(server: Option<&ExternalStore>, mounts: &mut Mounts) {
+    if let Some(server) = server {
         mount(mounts, "secrets-of-store", STORE_SECRETS, vec![whole(&server.secret_ref.name)]);
     }
 }
