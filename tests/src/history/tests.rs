@@ -59,7 +59,7 @@ fn each_broken_rule_is_found() {
         (|history| history.reads.push(read("c", 53, 54, "working")), "3s old"),
         (|history| history.reads.push(read("c", 32, 33, "completed")), "is none of"),
         (|history| history.reads.push(read("c", 53, 54, "failed")), "is none of"),
-        (|history| history.reads.push(read("a", 51, 53, "working")), "1s old"),
+        (|history| history.reads.push(read("a", 51, 53, "working")), "after 3"),
         (|history| history.reads[0].task = "other".into(), "no commit made"),
     ];
     for (mutate, wanted) in mutations {
