@@ -96,6 +96,8 @@ links:
 
 bench: ## Compare the supervisor of the image with a plain server (and one of the official Python SDK, if installed), measure its operator, and write docs/benchmarks.md.
 	$(CARGO) build --release --locked -p caipe-fixtures --bins
+	# What a commit costs with each store; docs/stores.md has the figures.
+	$(CARGO) bench --locked -p caipe-store
 	image=$$(scripts/static release -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc) && \
 	  "$(TARGET)/release/caipe-bench" --supervisor "$$image/caipe-supervisor" --operator "$$image/caipe-operator" --write docs/benchmarks.md
 
@@ -104,7 +106,8 @@ chaos: ## Simulate a hundred users while an agent is migrated, killed and discon
 
 campaign: ## Run the long tests, for hours: more of each generated test, chaos, fuzzing, and every scenario with a killed operator.
 	CAIPE_CAMPAIGN=long $(CARGO) test --locked --workspace --test campaign --test apiserver
-	$(CARGO) test --locked -p caipe-tests --test blackbox -- --ignored replicas
+	$(CARGO) test --locked -p caipe-supervisor --test runs -- --ignored --nocapture campaign
+	$(CARGO) test --locked -p caipe-tests --test blackbox -- --ignored --nocapture --test-threads=1 replicas_campaign
 	$(MAKE) chaos fuzz FUZZ_SECONDS=300
 	CAIPE_KILLS=50 CAIPE_E2E_KILL=1 $(MAKE) e2e
 	scripts/e2e --ignored

@@ -1,5 +1,7 @@
 //! What the kernel says of a process (`man 5 proc`).
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
@@ -10,6 +12,19 @@ pub fn resident_kib(pid: u32) -> Result<u64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     let number = line.and_then(|line| line.split_whitespace().next()?.parse().ok());
     number.with_context(|| format!("{path} has no VmRSS"))
+}
+
+/// The unit of times in /proc, which Linux has fixed.
+const USER_HZ: u64 = 100;
+
+/// The processor time of a process and its threads so far.
+pub fn processor_time(pid: u32) -> Result<Duration> {
+    let path = format!("/proc/{pid}/stat");
+    let stat = std::fs::read_to_string(&path).with_context(|| format!("failed to read {path}"))?;
+    // The name, in parentheses, may contain spaces.
+    let fields = stat.rsplit_once(')').with_context(|| format!("{path} has no name"))?.1;
+    let ticks = fields.split_whitespace().skip(11).take(2).map(str::parse::<u64>).sum::<Result<u64, _>>()?;
+    Ok(Duration::from_millis(ticks * 1000 / USER_HZ))
 }
 
 /// How many files and connections a process has open.

@@ -36,7 +36,7 @@ pub(super) use external_store::WITHOUT_MONGODB;
 pub(super) use external_store::mongodb;
 pub(super) use external_store::redis_options;
 use follow::Follow;
-pub(super) use start::{listen, own_url, write_address};
+pub(super) use start::{ENCRYPTION_KEYS, listen, own_url, write_address};
 pub(super) use stop::stopping;
 
 /// Days after which ended tasks and unused conversations are deleted by default.
@@ -216,7 +216,7 @@ impl Server {
     fn serve_metrics(&self, address: SocketAddr) -> anyhow::Result<()> {
         let listener = listen(address).context("failed to serve metrics")?;
         tracing::info!(address = %listener.local_addr()?, "serving metrics");
-        let routes = metrics_router(self.runs.clone(), self.pushes.clone());
+        let routes = metrics_router(self.runs.clone(), self.pushes.clone(), self.store.clone());
         tokio::spawn(http::serve(listener, routes, METRICS_LIMITS, self.shutdown.clone()));
         Ok(())
     }

@@ -1,4 +1,4 @@
-//! `store`: exports, imports and compares stores.
+//! `store`: exports, imports, compares and re-encrypts stores.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write as _, stdout};
@@ -10,15 +10,15 @@ use std::time::Duration;
 
 use anyhow::{Context as _, ensure};
 use caipe_store::{
-    ExportFile, Exported, RecordSource, RedisStore, SqliteStore, StoreReader, Transfer, export, import,
-    verify,
+    ExportFile, Exported, Keyring, RecordSource, RedisStore, SqliteStore, StoreReader, Transfer,
+    TransferError, export, import, rotate, verify,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use super::args::{Source, StoreArgs, StoreCommand, StoreName};
 use super::print;
-use super::server::{self, redis_options};
+use super::server::{self, ENCRYPTION_KEYS, redis_options};
 use crate::config::environment;
 use crate::secrets::{Environment, with_secrets};
 
@@ -38,6 +38,7 @@ pub(super) async fn run(args: StoreArgs) -> anyhow::Result<ExitCode> {
         StoreCommand::Import { file, store, merge } => {
             run_import(&file, open(&store, settings).await?, merge).await
         }
+        StoreCommand::Rotate { file, to } => run_rotate(&file, &to, &env).await,
         StoreCommand::Verify { source, store } => {
             let store = open_existing(&store, settings).await?;
             let code = match source {
@@ -104,7 +105,7 @@ async fn run_export(store: Arc<dyn Transfer>, file: &Path) -> anyhow::Result<Exi
     let exported = if file == Path::new("-") {
         export(store.clone(), BufWriter::new(stdout())).await?
     } else {
-        export_to_file(store.clone(), file).await?
+        write_whole(file, async |to| export(store.clone(), to).await).await?
     };
     close(&*store).await?;
     let Exported { id, conversations, tasks } = exported;
@@ -112,15 +113,33 @@ async fn run_export(store: Arc<dyn Transfer>, file: &Path) -> anyhow::Result<Exi
     Ok(ExitCode::SUCCESS)
 }
 
+/// Encrypts the values of an export again.
+async fn run_rotate(from: &Path, to: &Path, env: &Environment) -> anyhow::Result<ExitCode> {
+    let keys = env.get(ENCRYPTION_KEYS).filter(|keys| !keys.trim().is_empty());
+    let keys = keys.with_context(|| {
+        format!("there are no keys: set {ENCRYPTION_KEYS}, with the new key in the first line and the old ones below it")
+    })?;
+    let keys = Keyring::parse(keys)?;
+    let path = from.to_owned();
+    let from = spawn_blocking(move || ExportFile::open(&path)).await??;
+    let Exported { id, conversations, tasks } =
+        write_whole(to, async |to| rotate(from, &keys, to).await).await?;
+    eprintln!("encrypted {conversations} conversations and {tasks} tasks; the id of the new export is {id}");
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Writes beside the file, and gives it its name once it is complete and on the disk.
-async fn export_to_file(store: Arc<dyn Transfer>, file: &Path) -> anyhow::Result<Exported> {
+async fn write_whole(
+    file: &Path,
+    write: impl AsyncFnOnce(&mut BufWriter<File>) -> Result<Exported, TransferError>,
+) -> anyhow::Result<Exported> {
     ensure!(!file.exists(), "{} exists: give another name, or delete it", file.display());
     let partial = file.with_added_extension("partial");
     let shown = partial.display();
     let mut options = OpenOptions::new();
     let to = options.write(true).create(true).truncate(true).mode(0o600).open(&partial);
     let mut to = BufWriter::new(to.with_context(|| format!("failed to create {shown}"))?);
-    let exported = export(store, &mut to).await.with_context(|| format!("{shown} is not complete"))?;
+    let exported = write(&mut to).await.with_context(|| format!("{shown} is not complete"))?;
     let written = to.flush().and_then(|()| to.get_ref().sync_all());
     written.with_context(|| format!("failed to write {shown}"))?;
     std::fs::rename(&partial, file).with_context(|| format!("failed to rename {shown}"))?;

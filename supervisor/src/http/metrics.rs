@@ -9,10 +9,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use caipe_a2a::server::Pushes;
+use caipe_store::Store;
 use caipe_telemetry::metrics::CONTENT_TYPE;
 use futures::StreamExt;
 
 use super::listen::Limits;
+use super::status::{store_fault, store_restrictions};
 use crate::metrics::{Observed, metrics};
 use crate::run::Runs;
 
@@ -26,11 +28,16 @@ pub(crate) const METRICS_LIMITS: Limits = Limits {
 };
 
 /// The route of the metrics.
-pub(crate) fn metrics_router(runs: Arc<Runs>, pushes: Option<Arc<Pushes>>) -> Router {
-    let scrape = move || {
-        let queued_pushes = pushes.as_ref().map_or(0, |pushes| pushes.queued());
-        let observed = Observed { active_runs: runs.active(), queued_pushes, log_memory: runs.log_memory() };
-        std::future::ready(answer(observed))
+pub(crate) fn metrics_router(runs: Arc<Runs>, pushes: Option<Arc<Pushes>>, store: Arc<dyn Store>) -> Router {
+    let scrape = async move || {
+        let (fault, restrictions) = tokio::join!(store_fault(&*store), store_restrictions(&*store));
+        answer(Observed {
+            active_runs: runs.active(),
+            queued_pushes: pushes.as_ref().map_or(0, |pushes| pushes.queued()),
+            log_memory: runs.log_memory(),
+            is_store_available: fault.is_none(),
+            store_restrictions: restrictions.len(),
+        })
     };
     Router::new().route("/metrics", get(scrape))
 }

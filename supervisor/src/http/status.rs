@@ -32,16 +32,25 @@ pub(super) struct About {
     pub(super) alone: bool,
 }
 
+/// Why the store cannot be used now.
+pub(super) async fn store_fault(store: &dyn Store) -> Option<String> {
+    match tokio::time::timeout(STORE_DEADLINE, store.healthy()).await {
+        Ok(outcome) => outcome.err().map(|error| error.to_string()),
+        Err(_) => Some(format!("the {} store does not answer", store.backend())),
+    }
+}
+
+/// What the store does not guarantee. One that does not answer has no restrictions but a fault.
+pub(super) async fn store_restrictions(store: &dyn Store) -> Vec<String> {
+    tokio::time::timeout(STORE_DEADLINE, store.restrictions()).await.unwrap_or_default()
+}
+
 /// 200 if a request can be answered, else 503 with every reason. An unhealthy agent is named but is no reason, because the
 /// others work.
 pub(super) async fn ready(State(about): State<About>) -> Response {
     let status = about.registry.status();
     let mut reasons = status.reasons;
-    match tokio::time::timeout(STORE_DEADLINE, about.store.healthy()).await {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => reasons.push(error.to_string()),
-        Err(_) => reasons.push(format!("the {} store does not answer", about.store.backend())),
-    }
+    reasons.extend(store_fault(&*about.store).await);
     let unwell = status.agents.into_iter().filter(|agent| agent.phase != AgentPhase::Ready);
     let agents: Map<String, Value> = unwell.map(|agent| (agent.name, json!(agent.phase))).collect();
     let code = if reasons.is_empty() { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -107,9 +116,7 @@ async fn warnings(about: &About) -> Vec<String> {
     if about.store.backend() == "memory" {
         warnings.push("conversations are in memory and are lost when the process ends".to_owned());
     }
-    // A store that does not answer is a reason in `/ready`.
-    let restrictions = tokio::time::timeout(STORE_DEADLINE, about.store.restrictions()).await;
-    warnings.extend(restrictions.unwrap_or_default());
+    warnings.extend(store_restrictions(&*about.store).await);
     warnings.extend(listen::few_connections());
     let supervisor = about.registry.supervisor();
     if !about.alone {

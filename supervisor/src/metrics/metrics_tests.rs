@@ -3,7 +3,10 @@ use caipe_engine::DelegationOutcome;
 use super::*;
 
 fn lines(metrics: &Metrics) -> Vec<String> {
-    let observed = Observed { active_runs: 3, queued_pushes: 2, log_memory: 5 };
+    let (active_runs, queued_pushes, log_memory) = (3, 2, 5);
+    let (is_store_available, store_restrictions) = (true, 4);
+    let observed =
+        Observed { active_runs, queued_pushes, log_memory, is_store_available, store_restrictions };
     metrics.encode(observed).unwrap().lines().map(str::to_owned).collect()
 }
 
@@ -29,6 +32,8 @@ async fn everything_that_happens_is_in_the_text() {
         "queued_pushes 2",
         "log_memory_bytes 5",
         "open_streams 1",
+        "store_available 1",
+        "store_restrictions 4",
         "waiting_commits 1",
         "model_calls_total{outcome=\"ok\"} 1",
         "model_calls_total{outcome=\"rate_limited\"} 1",

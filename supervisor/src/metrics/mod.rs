@@ -51,6 +51,9 @@ pub(crate) struct Observed {
     pub(crate) queued_pushes: usize,
     /// In bytes.
     pub(crate) log_memory: usize,
+    /// Whether the store can be read and written.
+    pub(crate) is_store_available: bool,
+    pub(crate) store_restrictions: usize,
 }
 
 #[derive(Debug)]
@@ -62,6 +65,8 @@ pub(crate) struct Metrics {
     log_memory: Gauge,
     open_streams: Gauge,
     waiting_commits: Gauge,
+    store_available: Gauge,
+    store_restrictions: Gauge,
     model_calls: Family<Label, Counter>,
     model_tokens: Family<Label, Counter>,
     tool_calls: Family<Label, Counter>,
@@ -81,6 +86,8 @@ impl Metrics {
             log_memory: Gauge::default(),
             open_streams: Gauge::default(),
             waiting_commits: Gauge::default(),
+            store_available: Gauge::default(),
+            store_restrictions: Gauge::default(),
             model_calls: Family::default(),
             model_tokens: Family::default(),
             tool_calls: Family::default(),
@@ -99,6 +106,10 @@ impl Metrics {
         registry.register("open_streams", "Streams of events that clients read", self.open_streams.clone());
         let help = "Commits of runs that the store has not finished";
         registry.register("waiting_commits", help, self.waiting_commits.clone());
+        let help = "Whether the store can be read and written";
+        registry.register("store_available", help, self.store_available.clone());
+        let help = "Guarantees that the store does not give, each of which is a warning in the status";
+        registry.register("store_restrictions", help, self.store_restrictions.clone());
         let help = "Push configurations with notifications that are not delivered yet";
         registry.register("queued_pushes", help, self.queued_pushes.clone());
         let help = "Memory of this process that is resident";
@@ -171,6 +182,8 @@ impl Metrics {
         self.active_runs.set(saturated(observed.active_runs));
         self.queued_pushes.set(saturated(observed.queued_pushes));
         self.log_memory.set(saturated(observed.log_memory));
+        self.store_available.set(observed.is_store_available.into());
+        self.store_restrictions.set(saturated(observed.store_restrictions));
         if let Some(bytes) = resident_memory() {
             self.resident_memory.set(bytes);
         }

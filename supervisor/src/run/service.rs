@@ -23,6 +23,7 @@ use super::error::RunError;
 use super::event_log::TaskEventLog;
 use super::leases::{HeldLease, Leases};
 use super::outbox::Outbox;
+use super::pauses::until_available;
 use super::start::{RunStart, RunTrigger};
 use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Presentation};
@@ -423,7 +424,8 @@ impl Runs {
         let mut state = RunState::new(agent.name.clone());
         event_log.context().clone_into(&mut state.scope);
         if !matches!(begin, RunTrigger::First(_)) {
-            let (loaded, saved) = self.conversations.load(event_log.context(), &agent.name).await?;
+            let load = || self.conversations.load(event_log.context(), &agent.name);
+            let (loaded, saved) = until_available(event_log.task(), load).await?;
             state = loaded;
             event_log.set_saved(saved);
         }
@@ -447,7 +449,7 @@ impl Runs {
             |request, decisions| authority.refusal(&state, request, decisions),
         );
         if state.phase == Phase::Waiting && matches!(start, RunStart::Run(_)) {
-            self.close_questions(event_log).await?;
+            until_available(event_log.task(), || self.close_questions(event_log)).await?;
         }
         Ok((state, start))
     }

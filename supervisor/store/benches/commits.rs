@@ -1,4 +1,5 @@
-//! What a commit costs, side by side for both backends: `cargo bench -p caipe-store`.
+//! What a commit costs, side by side: in memory, in SQLite and in a Redis of this machine that has each commit on its disk, also
+//! with encryption: `cargo bench -p caipe-store`. One commit with one event is a step of a run; one with a hundred is text.
 
 #![allow(clippy::unwrap_used, clippy::print_stdout, missing_docs)]
 
@@ -8,7 +9,10 @@ mod samples;
 use std::sync::Arc;
 use std::time::Instant;
 
-use caipe_store::{Commit, MemoryStore, SqliteStore, Store, TaskPhase};
+use caipe_fixtures::redis::RedisServer;
+use caipe_store::{
+    Commit, EncryptedStore, Keyring, MemoryStore, RedisOptions, RedisStore, SqliteStore, Store, TaskPhase,
+};
 use samples::{logged, recorded, saved, task};
 
 /// Commits per figure: shared by the writers, so that the time of a run and the memory it takes are bounded.
@@ -21,21 +25,34 @@ const COMMITS_ALONE: u64 = 2_000;
 async fn main() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let sqlite = Arc::new(SqliteStore::open(&directory.path().join("caipe.db")).unwrap());
+    let server = RedisServer::start(&[]).unwrap();
+    let redis = |database: &str| {
+        let (url, database) = (server.url(), database.to_owned());
+        RedisStore::open(&RedisOptions { url, database, ..RedisOptions::default() }).unwrap()
+    };
+    let keys = Keyring::parse("bench:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=").unwrap();
+    let encrypted = EncryptedStore::open(Arc::new(redis("encrypted")), keys).await.unwrap();
+    let stores: [(&str, Arc<dyn Store>); 4] = [
+        ("memory", Arc::new(MemoryStore::new())),
+        ("sqlite", sqlite),
+        ("redis", Arc::new(redis("plain"))),
+        ("redis, encrypted", Arc::new(encrypted)),
+    ];
     println!(
-        "{:<8} {:>8} {:>14} {:>12} {:>14} {:>12}",
+        "{:<16} {:>8} {:>14} {:>12} {:>14} {:>12}",
         "store", "writers", "events/commit", "commits/s", "events/s", "us/event"
     );
-    for store in [Arc::new(MemoryStore::new()) as Arc<dyn Store>, sqlite] {
+    for (name, store) in stores {
         for (writers, events) in [(1, 1), (1, 100), (32, 10), (256, 1), (256, 10)] {
-            measure(&store, writers, events, false).await;
+            measure((name, &store), writers, events, false).await;
         }
-        measure(&store, 256, 10, true).await;
-        read(&store).await;
+        measure((name, &store), 256, 10, true).await;
+        read((name, &store)).await;
         store.close().await.unwrap();
     }
 }
 
-async fn measure(store: &Arc<dyn Store>, writers: u64, events: u64, snapshots: bool) {
+async fn measure((name, store): (&str, &Arc<dyn Store>), writers: u64, events: u64, snapshots: bool) {
     let commits = if writers == 1 { COMMITS_ALONE } else { COMMITS };
     let begin = Instant::now();
     let share = commits / writers;
@@ -51,10 +68,7 @@ async fn measure(store: &Arc<dyn Store>, writers: u64, events: u64, snapshots: b
     let events_rate = rate * events as f64;
     let content = if snapshots { format!("{events} + 8 KiB") } else { events.to_string() };
     let cost = 1e6 / events_rate;
-    println!(
-        "{:<8} {writers:>8} {content:>14} {rate:>12.0} {events_rate:>14.0} {cost:>12.2}",
-        store.backend()
-    );
+    println!("{name:<16} {writers:>8} {content:>14} {rate:>12.0} {events_rate:>14.0} {cost:>12.2}");
 }
 
 async fn write(store: Arc<dyn Store>, commits: u64, events: u64, snapshots: bool) {
@@ -68,7 +82,7 @@ async fn write(store: Arc<dyn Store>, commits: u64, events: u64, snapshots: bool
     }
 }
 
-async fn read(store: &Arc<dyn Store>) {
+async fn read((name, store): (&str, &Arc<dyn Store>)) {
     const EVENTS: u64 = 100_000;
     let id = uuid();
     store.commit(recorded(task(&id, &id, TaskPhase::Working, 0))).await.unwrap();
@@ -82,7 +96,7 @@ async fn read(store: &Arc<dyn Store>) {
         pages += 1;
     }
     let elapsed = begin.elapsed();
-    println!("{:<8} reads {EVENTS} events in {pages} pages: {elapsed:.1?}", store.backend());
+    println!("{name:<16} reads {EVENTS} events in {pages} pages: {elapsed:.1?}");
 }
 
 fn uuid() -> String {

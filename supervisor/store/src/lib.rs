@@ -40,7 +40,7 @@ pub use backend::Store;
 pub use commit_rules::{MAX_ID_BYTES, MAX_OUTBOX_BYTES};
 pub use control::{Control, ControlMessage, MAX_CONTROL_BYTES, MAX_CONTROLS};
 pub use conversation::{ConversationChange, ListChange, SavedConversation, StoredConversation};
-pub use encrypted::{EncryptedStore, Keyring, refuse_encrypted};
+pub use encrypted::{EncryptedStore, Keyring, refuse_encrypted, rotate};
 pub use error::StoreError;
 pub use event_chunk::{EventChunk, LoggedEvent};
 pub use follower::Follower;

@@ -7,8 +7,8 @@ mod samples;
 use std::sync::Arc;
 
 use caipe_store::{
-    EncryptedStore, ImportBatch, Keyring, MemoryStore, PushRecord, Record, RecordSource as _, Store,
-    StoreReader, TaskPhase, Transfer, refuse_encrypted,
+    ControlMessage, EncryptedStore, ExportFile, ImportBatch, Keyring, MemoryStore, PushRecord, Record,
+    RecordSource as _, Store, StoreReader, TaskPhase, Transfer, export, import, refuse_encrypted, rotate,
 };
 use samples::{logged, recorded, saved, task};
 
@@ -58,6 +58,53 @@ async fn a_copy_stays_encrypted_and_is_read_with_the_same_keys() {
     assert_eq!(copied.events("t", 1, 9).await.unwrap().len(), 2);
     assert_eq!(copied.task("t").await.unwrap().unwrap(), task("t", "one", TaskPhase::Working, 0));
     assert!(copied.pushes_pending().await.unwrap()[0].body.contains("s3cret"));
+}
+
+/// Everything is readable with the new key alone, also what was not encrypted; nothing is with the old key.
+#[tokio::test]
+async fn a_rotated_export_needs_the_new_key_only() {
+    const NEW: &str = "k2:HxAeHRwbGhkYFxYVFBMSERAPDg0MCwoJCAcGBQQDAgE=";
+    let inner = Arc::new(MemoryStore::new());
+    let store = encrypted(&inner).await;
+    inner.commit(recorded(task("clear", "two", TaskPhase::Completed, 0))).await.unwrap();
+    inner.commit(logged("clear", 1, 2)).await.unwrap();
+    fill(&store).await;
+    store.send_control("t", ControlMessage { id: "stop".into(), body: "{}".into() }).await.unwrap();
+    let before = readable(&store).await;
+
+    let mut exported = tempfile::NamedTempFile::new().unwrap();
+    export(inner.clone(), &mut exported).await.unwrap();
+    let file = || ExportFile::open(exported.path()).unwrap();
+    let mut rotated = tempfile::NamedTempFile::new().unwrap();
+    let keys = Keyring::parse(&format!("{NEW}\n{KEYS}")).unwrap();
+    let counts = rotate(file(), &keys, &mut rotated).await.unwrap();
+    assert_eq!((counts.conversations, counts.tasks), (1, 2));
+    let text = std::fs::read_to_string(rotated.path()).unwrap();
+    for absent in ["hello", "What changed", "s3cret", "enc1.k1."] {
+        assert!(!text.contains(absent), "{absent} is in {text}");
+    }
+    let copied = Arc::new(MemoryStore::new());
+    import(ExportFile::open(rotated.path()).unwrap(), &*copied, false).await.unwrap();
+    let new = EncryptedStore::open(copied.clone(), Keyring::parse(NEW).unwrap()).await.unwrap();
+    assert_eq!(readable(&new).await, before);
+    let error = EncryptedStore::open(copied, Keyring::parse(KEYS).unwrap()).await.unwrap_err().to_string();
+    assert!(error.contains("\"k2\""), "{error}");
+
+    let without_old =
+        rotate(file(), &Keyring::parse(NEW).unwrap(), Vec::new()).await.unwrap_err().to_string();
+    assert!(without_old.contains("add that key"), "{without_old}");
+}
+
+/// Everything in a store as its users see it.
+async fn readable(store: &dyn Store) -> String {
+    let (mut tasks, mut logs) = (Vec::new(), Vec::new());
+    for id in ["clear", "t"] {
+        tasks.push(store.task(id).await.unwrap().unwrap());
+        logs.push(store.events(id, 0, 9).await.unwrap());
+    }
+    let conversation = store.conversation("one").await.unwrap().unwrap();
+    let (pushes, controls) = (store.pushes_of("t").await.unwrap(), store.controls("t", 0).await.unwrap());
+    format!("{tasks:?} {logs:?} {conversation:?} {controls:?} {:?}", pushes[0].body)
 }
 
 #[tokio::test]

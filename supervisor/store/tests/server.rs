@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use caipe_fixtures::redis::RedisServer;
+use caipe_fixtures::tcp_proxy::Link;
 use caipe_store::{
     Commit, ControlMessage, EventChunk, Follower, RedisOptions, RedisStore, Store, StoreError, TaskFilter,
     TaskPhase, Topic,
@@ -172,6 +173,26 @@ async fn a_server_that_hangs_is_given_up() {
 }
 
 /// What one process writes, the readers and the owner in another one learn at once, also after a lost subscription.
+/// A network that drops packets leaves connections open that never carry anything again.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dead_connections_are_replaced() {
+    let server = RedisServer::start(&[]).unwrap();
+    let link = Link::to(&server.address()).await.unwrap();
+    let (store, other) = (open(format!("redis://{}", link.address())), open(server.url()));
+    begin(&other).await;
+    let mut follower = Follower::new(Arc::new(store.clone()), "t", 0);
+    other.commit(logged("t", 1, 1)).await.unwrap();
+    follower.next().await.unwrap().unwrap();
+    link.swallow();
+    let reason = trouble(&store).await;
+    assert!(reason.contains(&link.address()), "{reason}");
+    link.mend();
+    timeout(Duration::from_secs(6), async { while store.healthy().await.is_err() {} }).await.unwrap();
+    begin(&store).await;
+    other.commit(logged("t", 2, 2)).await.unwrap();
+    timeout(Duration::from_secs(15), follower.next()).await.unwrap().unwrap().unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn processes_follow_each_other() {
     let server = RedisServer::start(&[]).unwrap();

@@ -12,7 +12,8 @@ use caipe_a2a::client::{CardCache, http_builder};
 use caipe_a2a::model::{Artifact, Event, Message, Task, TaskState};
 use caipe_a2a::server::{ServerOptions, TaskLog, router};
 use caipe_engine::AgentName;
-use caipe_store::{Commit, Follower, MemoryStore, Store, StoreError, TaskFilter, TaskPhase};
+use caipe_fixtures::redis::RedisServer;
+use caipe_store::{Commit, Follower, Store, StoreError, TaskFilter, TaskPhase};
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::{ACTIVITY_EXTENSION, Presentation};
 use caipe_supervisor::delegation::AgentBackend;
@@ -25,6 +26,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio_util::sync::CancellationToken;
 
 use crate::gated::{Gate, Gated};
+use crate::storage::{Storage, StorageServer};
 use crate::support::{PATIENCE, TestSetup, Tools, decisions, message, runs_of, to_task};
 
 /// A plan, three agents in parallel, of which two need an approval and one is remote, and an answer of several words.
@@ -122,13 +124,14 @@ impl Gate for Killer {
 struct Process {
     runtime: Runtime,
     runs: Arc<Runs>,
-    store: Arc<Gated<Killer>>,
+    store: Arc<Gated<Killer, dyn Store>>,
 }
 
 impl Process {
-    fn start(inner: &Arc<MemoryStore>, point: Point, runs: impl FnOnce(Arc<dyn Store>) -> Arc<Runs>) -> Self {
+    fn start(storage: &Storage, point: Point, runs: impl FnOnce(Arc<dyn Store>) -> Arc<Runs>) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-        let store = Arc::new(Gated { inner: inner.clone(), gate: Killer::at(point) });
+        let inner = runtime.block_on(storage.open());
+        let store = Arc::new(Gated { inner, gate: Killer::at(point) });
         let runs = {
             let _entered = runtime.enter();
             runs(store.clone())
@@ -231,15 +234,15 @@ struct Distant {
     script: &'static str,
     url: String,
     listener: StdListener,
-    store: Arc<MemoryStore>,
+    storage: Storage,
 }
 
 impl Distant {
-    fn new(script: &'static str) -> Self {
+    fn new(script: &'static str, storage: Storage) -> Self {
         let listener = StdListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
-        Self { script, url, listener, store: Arc::default() }
+        Self { script, url, listener, storage }
     }
 
     /// Serves until `stop`; the first process dies at the point. Returns its number of writes.
@@ -252,7 +255,7 @@ impl Distant {
                 let agent = setup.worker("distant");
                 runs_of(agent, Presentation::sub_agent("distant", &BTreeMap::new()), store)
             };
-            let process = Process::start(&self.store, point, runs);
+            let process = Process::start(&self.storage, point, runs);
             let (_, writes) = process.work(async |runs, _| {
                 runs.recover().await.unwrap();
                 let listener = TcpListener::from_std(self.listener.try_clone().unwrap()).unwrap();
@@ -319,11 +322,11 @@ struct Outcome {
 }
 
 /// A run whose supervisor dies at one point and whose agent dies at another, once each.
-fn run(servers: &Runtime, death: (Point, Point)) -> Outcome {
+fn run(servers: &Runtime, new_storage: &(dyn Fn() -> Storage + Sync), death: (Point, Point)) -> Outcome {
     let (of_supervisor, of_distant) = death;
     let tools = servers.block_on(Tools::start());
-    let (distant, store, stop) =
-        (Distant::new(SCRIPT), Arc::<MemoryStore>::default(), CancellationToken::new());
+    let (distant, storage, stop) =
+        (Distant::new(SCRIPT, new_storage()), new_storage(), CancellationToken::new());
     let mut client = Client::new();
     let (task, writes, distant_writes) = std::thread::scope(|threads| {
         let serving = threads.spawn(|| distant.serve(of_distant, &tools, &stop));
@@ -332,7 +335,7 @@ fn run(servers: &Runtime, death: (Point, Point)) -> Outcome {
         let mut point = of_supervisor;
         let mut first = None;
         let task = loop {
-            let process = Process::start(&store, point, |store| supervisor(&tools, &distant, store));
+            let process = Process::start(&storage, point, |store| supervisor(&tools, &distant, store));
             let (done, writes) = process.work(async |runs, killer| {
                 runs.recover().await.unwrap();
                 client.work(runs, killer).await
@@ -402,21 +405,21 @@ impl Outcome {
     }
 }
 
-#[test]
-fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
+/// The rich run on new storages: undisturbed, then with a kill at every `step`th point.
+fn kill_everywhere(name: &str, new_storage: &(dyn Fn() -> Storage + Sync), step: usize) {
     let servers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let undisturbed = run(&servers, (Point::Never, Point::Never));
+    let undisturbed = run(&servers, new_storage, (Point::Never, Point::Never));
     println!("{undisturbed:?}");
     undisturbed.check(&undisturbed);
     assert_eq!(undisturbed.calls, [1, 1, 1, 1]);
-    let deaths = undisturbed.deaths();
+    let deaths: Vec<_> = undisturbed.deaths().into_iter().step_by(step).collect();
     let unknown = AtomicUsize::new(0);
     let next = AtomicUsize::new(0);
     std::thread::scope(|threads| {
         for _ in 0..AT_ONCE {
             threads.spawn(|| {
                 while let Some(&death) = deaths.get(next.fetch_add(1, Ordering::Relaxed)) {
-                    let outcome = run(&servers, death);
+                    let outcome = run(&servers, new_storage, death);
                     outcome.check(&undisturbed);
                     unknown.fetch_add(usize::from(outcome.answer.contains(UNKNOWN)), Ordering::Relaxed);
                 }
@@ -424,7 +427,43 @@ fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
         }
     });
     let (kills, unknown) = (deaths.len(), unknown.into_inner());
-    println!("{kills} runs with a kill, 0 differences, {unknown} times the outcome of a call was unknown");
+    println!(
+        "{name}: {kills} runs with a kill, 0 differences, {unknown} times the outcome of a call was unknown"
+    );
+}
+
+/// The same on the storages of a server.
+fn kill_on(server: &StorageServer, is_encrypted: bool, step: usize) {
+    let name = format!("{server}{}", if is_encrypted { ", encrypted" } else { "" });
+    kill_everywhere(&name, &|| server.storage(is_encrypted), step);
+}
+
+#[test]
+fn a_rich_run_survives_the_death_of_its_processes_anywhere() {
+    kill_on(&StorageServer::Memory, false, 1);
+}
+
+/// Every so many points of the run in a test that is part of each build; the campaign has them all.
+const SAMPLE: usize = 17;
+
+#[test]
+fn a_rich_run_on_redis_survives_the_death_of_its_processes() {
+    kill_on(&StorageServer::Redis(RedisServer::start(&[]).unwrap()), true, SAMPLE);
+}
+
+#[test]
+#[ignore = "it takes minutes; `make campaign` runs it"]
+fn campaign_a_rich_run_on_redis_survives_the_death_of_its_processes_anywhere() {
+    let server = StorageServer::Redis(RedisServer::start(&[]).unwrap());
+    kill_on(&server, false, 1);
+    kill_on(&server, true, 1);
+}
+
+#[cfg(feature = "mongodb")]
+#[test]
+#[ignore = "it takes minutes; `make campaign` runs it"]
+fn campaign_a_rich_run_on_mongodb_survives_the_death_of_its_processes() {
+    kill_on(&StorageServer::Mongodb, false, 5);
 }
 
 /// Its agent works for long.
@@ -436,7 +475,7 @@ turns:
 "#;
 
 /// What became of a task of the agent.
-async fn end_of(store: &Arc<MemoryStore>, task: &str) -> TaskPhase {
+async fn end_of(store: &Arc<dyn Store>, task: &str) -> TaskPhase {
     let mut follower = Follower::new(store.clone(), task, 0);
     let ended = async { while follower.next().await.unwrap().is_some() {} };
     tokio::time::timeout(PATIENCE, ended).await.expect("the agent's task is canceled");
@@ -445,10 +484,10 @@ async fn end_of(store: &Arc<MemoryStore>, task: &str) -> TaskPhase {
 
 /// Cancels a run while its agent works, and dies at the point; the next process is asked `at_once`, as it continues the run, or once
 /// the agent works. Returns the number of writes of the first process.
-fn cancel(servers: &Runtime, death: Point, at_once: bool) -> usize {
+fn cancel(servers: &Runtime, server: &StorageServer, death: Point, at_once: bool) -> usize {
     let tools = servers.block_on(Tools::start());
-    let (distant, store, stop) =
-        (Distant::new(LONG), Arc::<MemoryStore>::default(), CancellationToken::new());
+    let (distant, storage, stop) =
+        (Distant::new(LONG, server.storage(false)), server.storage(false), CancellationToken::new());
     let request = message("go", None);
     std::thread::scope(|threads| {
         let serving = threads.spawn(|| distant.serve(Point::Never, &tools, &stop));
@@ -457,7 +496,7 @@ fn cancel(servers: &Runtime, death: Point, at_once: bool) -> usize {
         let mut first = None;
         let state = loop {
             let setup = TestSetup { script: LONG, ..TestSetup::default() };
-            let process = Process::start(&store, point, |store| {
+            let process = Process::start(&storage, point, |store| {
                 let agent = setup.supervisor_of([("distant", distant.backend())]);
                 runs_of(agent, Presentation::Supervisor { tool_output: None }, store)
             });
@@ -472,13 +511,10 @@ fn cancel(servers: &Runtime, death: Point, at_once: bool) -> usize {
                     while !is_at_work(&cursor.next().await.expect("the agent works").event()) {}
                     runs.cancel(&log.task_id()).await.unwrap();
                 }
-                let tasks = distant.store.tasks(&TaskFilter::default()).await.unwrap();
+                let (store, of_agent) = (storage.open().await, distant.storage.open().await);
+                let tasks = of_agent.tasks(&TaskFilter::default()).await.unwrap();
                 for task in &tasks {
-                    assert_eq!(
-                        end_of(&distant.store, &task.id).await,
-                        TaskPhase::Canceled,
-                        "after {death:?}"
-                    );
+                    assert_eq!(end_of(&of_agent, &task.id).await, TaskPhase::Canceled, "after {death:?}");
                 }
                 while !store.outbox().await.unwrap().is_empty() {
                     tokio::task::yield_now().await;
@@ -500,16 +536,27 @@ fn cancel(servers: &Runtime, death: Point, at_once: bool) -> usize {
     })
 }
 
+/// Cancels and dies before and after each write.
+fn cancel_everywhere(server: &StorageServer) {
+    let servers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
+    let writes = cancel(&servers, server, Point::Never, false);
+    for number in 1..=writes {
+        for death in [Point::Before(number), Point::After(number)] {
+            cancel(&servers, server, death, false);
+            cancel(&servers, server, death, true);
+        }
+    }
+    println!("{server}: {} canceled runs with a kill", 4 * writes);
+}
+
 /// Also if the process dies between the commit of the cancellation and the request to the agent.
 #[test]
 fn a_canceled_run_leaves_no_agent_at_work() {
-    let servers = Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap();
-    let writes = cancel(&servers, Point::Never, false);
-    for number in 1..=writes {
-        for death in [Point::Before(number), Point::After(number)] {
-            cancel(&servers, death, false);
-            cancel(&servers, death, true);
-        }
-    }
-    println!("{} runs with a kill", 4 * writes);
+    cancel_everywhere(&StorageServer::Memory);
+}
+
+#[test]
+#[ignore = "it takes minutes; `make campaign` runs it"]
+fn campaign_a_canceled_run_on_redis_leaves_no_agent_at_work() {
+    cancel_everywhere(&StorageServer::Redis(RedisServer::start(&[]).unwrap()));
 }

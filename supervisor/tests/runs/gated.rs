@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_store::{
-    Changes, Commit, Control, ControlMessage, Lease, LeaseTerm, LoggedEvent, MemoryStore, OutboxEntry,
-    PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord, Topic,
+    Changes, Commit, Control, ControlMessage, EventChunk, Lease, LeaseTerm, LiveEvents, LoggedEvent,
+    MemoryStore, OutboxEntry, PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord,
+    Topic,
 };
 
 /// Stands around every write, and may hold it up or refuse it.
@@ -20,21 +21,42 @@ pub(crate) trait Gate: std::fmt::Debug + Send + Sync {
         Ok(())
     }
 
+    /// Before a conversation is read.
+    async fn read(&self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// After the write, before the writer learns of it.
     async fn written(&self) {}
 }
 
 /// A store with a gate.
 #[derive(Debug, Default)]
-pub(crate) struct Gated<G> {
-    pub(crate) inner: Arc<MemoryStore>,
+pub(crate) struct Gated<G, S: ?Sized = MemoryStore> {
+    pub(crate) inner: Arc<S>,
     pub(crate) gate: G,
 }
 
 #[async_trait]
-impl<G: Gate> Store for Gated<G> {
+impl<G: Gate, S: Store + ?Sized> Store for Gated<G, S> {
     fn backend(&self) -> &'static str {
         "gated"
+    }
+
+    fn is_shared(&self) -> bool {
+        self.inner.is_shared()
+    }
+
+    fn live(&self, task: &str) -> Option<LiveEvents> {
+        self.inner.live(task)
+    }
+
+    fn has_live_readers(&self, task: &str) -> bool {
+        self.inner.has_live_readers(task)
+    }
+
+    fn publish(&self, task: &str, events: EventChunk) {
+        self.inner.publish(task, events);
     }
 
     async fn commit(&self, commit: Commit) -> Result<(), StoreError> {
@@ -94,6 +116,7 @@ impl<G: Gate> Store for Gated<G> {
     }
 
     async fn conversation(&self, context: &str) -> Result<Option<StoredConversation>, StoreError> {
+        self.gate.read().await?;
         self.inner.conversation(context).await
     }
 

@@ -10,6 +10,7 @@ mod gated;
 mod records;
 mod repeats;
 mod replicas;
+mod storage;
 mod support;
 mod tasks;
 mod waiting;

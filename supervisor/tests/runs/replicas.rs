@@ -1,7 +1,7 @@
 //! Two processes that share a store. The clock is virtual: it advances when nothing else happens.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -46,6 +46,8 @@ fn term(owner: &str) -> LeaseTerm {
 #[derive(Debug, Default)]
 struct Network {
     is_cut: AtomicBool,
+    /// How many reads of a conversation fail.
+    failing_reads: AtomicUsize,
 }
 
 impl Network {
@@ -63,6 +65,13 @@ impl Gate for Network {
 
     async fn renew(&self) -> Result<(), StoreError> {
         self.check()
+    }
+
+    async fn read(&self) -> Result<(), StoreError> {
+        let taken = |left: usize| left.checked_sub(1);
+        let failed = self.failing_reads.fetch_update(Ordering::SeqCst, Ordering::SeqCst, taken).is_ok();
+        let lost = || StoreError::Unavailable { backend: "gated", reason: "connection lost".to_owned() };
+        if failed { Err(lost()) } else { Ok(()) }
     }
 }
 
@@ -181,6 +190,21 @@ async fn past_its_lease_an_owner_shows_nothing_and_its_readers_follow_the_next_o
     assert_eq!(texts(&events, "final_result"), texts(&wanted, "final_result"));
     assert_eq!(log.snapshot().artifacts, continued.snapshot().artifacts);
     assert_eq!(first.active(), 0);
+}
+
+/// The connection to the store is lost just when a run reads its conversation.
+#[tokio::test(start_paused = true)]
+async fn a_run_waits_for_a_conversation_that_cannot_be_read() {
+    let store = Arc::new(Gated::<Network>::default());
+    let runs = process("a", store.clone());
+    let (first, _) = runs.send(message("go", Some("same"))).await.unwrap();
+    assert_eq!(last_state(&read(&first).await), TaskState::Completed);
+    store.gate.failing_reads.store(3, Ordering::SeqCst);
+    let (second, _) = runs.send(message("what", Some("same"))).await.unwrap();
+    let events = read(&second).await;
+    assert_eq!(last_state(&events), TaskState::Completed);
+    assert!(texts(&events, "final_result").concat().starts_with("go;"), "{events:?}");
+    assert_eq!(store.gate.failing_reads.load(Ordering::SeqCst), 0);
 }
 
 /// The owner loses the store for longer than its term, but nobody else comes.

@@ -1,10 +1,10 @@
 //! Agents that start late, die, return, or answer under another name.
 
 use anyhow::{Result, ensure};
+use caipe_fixtures::tcp_proxy::Link;
 use caipe_tests::agent;
 use caipe_tests::migration_scenario::{self, scenario, until};
 use caipe_tests::supervisor::Supervisor;
-use caipe_tests::tcp_proxy::Link;
 use serde_json::json;
 
 const BOTH: [&str; 2] = ["jira", "github"];

@@ -56,3 +56,39 @@ async fn stored_values_are_encrypted_and_keys_rotate() -> Result<()> {
     ensure!(content.contains("enc1.new.") && !content.contains("write it"), "{content}");
     Ok(())
 }
+
+/// An approval waits while everything is encrypted again; then the old key is needed no more.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rotated_copy_is_served_with_the_new_key_alone() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let on = |database: &str| {
+        let store = json!({"redis": {"secretRef": {"name": "redis"}, "database": database}});
+        Ok::<_, anyhow::Error>(careful()?.set("store", store).setup()?.env("REDIS_URL", server.url()))
+    };
+    let (old, new) = (on("sealed")?.env(KEYS, OLD), on("rotated")?.env(KEYS, NEW));
+    let supervisor = old.start().await?;
+    let asked = supervisor.ask("write it").await?;
+    assert_eq!(asked.state(), "input-required", "{}", asked.outline());
+    supervisor.stop().await?;
+
+    let content = stored(&old, "export.jsonl").await?;
+    ensure!(content.contains("enc1.old."), "nothing is encrypted: {content}");
+    let [export, rotated] = ["export.jsonl", "rotated.jsonl"].map(|name| old.dir().join(name));
+    let [export, rotated] = [export.to_str(), rotated.to_str()].map(Option::unwrap_or_default);
+    let rotate = ["store", "rotate", export, rotated];
+    let missing = new.run(&rotate).await?;
+    let printed = String::from_utf8_lossy(&missing.stderr).into_owned();
+    ensure!(!missing.status.success() && printed.contains("add that key"), "{printed}");
+    let done = old.clone().env(KEYS, format!("{NEW}\n{OLD}")).run(&rotate).await?;
+    let printed = String::from_utf8_lossy(&done.stderr).into_owned();
+    ensure!(done.status.success() && printed.contains("encrypted 1 conversations and 1 tasks"), "{printed}");
+    let content = std::fs::read_to_string(rotated)?;
+    ensure!(content.contains("enc1.new.") && !content.contains("enc1.old."), "{content}");
+    let imported = new.run(&["store", "import", rotated, "redis:rotated"]).await?;
+    ensure!(imported.status.success(), "{}", String::from_utf8_lossy(&imported.stderr));
+
+    let supervisor = new.start().await?;
+    let allowed = decide(&supervisor, &asked, json!({"type": "approve"})).await?;
+    assert_eq!(allowed.result()?, "jira says: jira: write it");
+    Ok(())
+}

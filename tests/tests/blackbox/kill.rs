@@ -115,19 +115,21 @@ pub(super) async fn follow(
 #[derive(Debug)]
 pub(super) struct Client {
     version: Version,
-    task: String,
+    pub(super) task: String,
     appetite: usize,
     /// The id of the last event, once there was one.
     last: Option<u64>,
     /// The events by their ids, as they were written.
     events: BTreeMap<u64, String>,
-    artifacts: Vec<(String, String)>,
+    pub(super) artifacts: Vec<(String, String)>,
     /// How often the text of an interrupted turn was reset.
-    resets: usize,
+    pub(super) resets: usize,
+    /// The state of the task, in the words of 0.3.
+    pub(super) state: String,
 }
 
 impl Client {
-    fn new(task: &str) -> Self {
+    pub(super) fn new(task: &str) -> Self {
         let (version, events) = (Version::V0_3, BTreeMap::new());
         Self {
             version,
@@ -137,7 +139,23 @@ impl Client {
             events,
             artifacts: Vec::new(),
             resets: 0,
+            state: String::new(),
         }
+    }
+
+    /// Reads what one connection carries, until it ends or is silent for so long.
+    pub(super) async fn read(&mut self, url: &str, silence: Duration) -> Result<()> {
+        let opened = Connection::resume(url, self.version, &self.task, Some(self.last.unwrap_or(0)));
+        let Ok(Ok(connection)) = tokio::time::timeout(silence, opened).await else { return Ok(()) };
+        let mut connection = connection.with_patience(silence);
+        let mut is_first = true;
+        while let Some((number, event)) = connection.next().await {
+            // An error of a replica without its store has no number.
+            let Some(number) = number else { return Ok(()) };
+            self.take(is_first, number, &event)?;
+            is_first = false;
+        }
+        Ok(())
     }
 
     async fn follow(&mut self, url: &str, little: usize, read: &AtomicUsize) -> Result<()> {
@@ -161,6 +179,9 @@ impl Client {
 
     fn take(&mut self, first: bool, number: u64, event: &Value) -> Result<()> {
         let before = self.last;
+        if let Some(state) = event["status"]["state"].as_str() {
+            state.clone_into(&mut self.state);
+        }
         if first {
             let known = artifacts(self.version.task(event).context("a stream begins with the task")?);
             // A crash can have lost pieces that this client has.
@@ -170,14 +191,18 @@ impl Client {
                 "the task is another than at {number}: {known:?}"
             );
             self.artifacts = known;
-            self.last = Some(before.unwrap_or(number));
+            // The stream continues there, also if this client has seen more at another replica.
+            self.last = Some(number);
         } else {
             ensure!(before.is_some_and(|before| before < number), "{number} came after {before:?}");
             self.last = Some(number);
             if let Some(update) = self.version.artifact_update(event) {
                 self.apply(update);
             }
-            self.events.insert(number, event.to_string());
+            // `final` says whether the stream ends here, which changes when a question is answered.
+            let event = event.to_string().replace(r#""final":true"#, r#""final":false"#);
+            let known = self.events.insert(number, event.clone());
+            ensure!(known.is_none_or(|known| known == event), "{number} is another event: {event}");
         }
         Ok(())
     }
@@ -196,7 +221,7 @@ impl Client {
     }
 }
 
-fn artifacts(task: &Value) -> Vec<(String, String)> {
+pub(super) fn artifacts(task: &Value) -> Vec<(String, String)> {
     task["artifacts"].as_array().into_iter().flatten().map(text_of).collect()
 }
 

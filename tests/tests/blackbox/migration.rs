@@ -1,13 +1,13 @@
 //! Agents that are moved, added, changed and removed while people talk to them.
 
 use anyhow::{Context, Result, ensure};
+use caipe_fixtures::tcp_proxy::Link;
 use caipe_tests::agent;
 use caipe_tests::migration_scenario::{self, edit, replace, scenario, scenario_taking, status, until};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::Answer;
 use caipe_tests::supervisor::{Setup, Supervisor, processes_with};
-use caipe_tests::tcp_proxy::Link;
 use serde_json::{Value, json};
 
 use crate::approval::decide;

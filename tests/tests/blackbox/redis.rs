@@ -5,9 +5,12 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use caipe_fixtures::redis::RedisServer;
+use caipe_fixtures::tcp_proxy::Link;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::{Value, json};
+
+use crate::metrics::{metrics_url, value};
 
 fn remembers() -> Scenario {
     Scenario::new()
@@ -18,11 +21,29 @@ fn remembers() -> Scenario {
 }
 
 fn setup(scenario: &Scenario, server: &RedisServer) -> Result<Setup> {
-    Ok(scenario.setup()?.env("REDIS_URL", server.url()))
+    setup_at(scenario, &server.url())
+}
+
+/// With metrics.
+fn setup_at(scenario: &Scenario, url: &str) -> Result<Setup> {
+    let setup = scenario.setup()?.env("REDIS_URL", url);
+    Ok(setup.env("NO_COLOR", "1").env("CAIPE_METRICS_ADDRESS", "127.0.0.1:0"))
+}
+
+/// Whether the metrics report that the store can be used.
+async fn is_available(supervisor: &Supervisor) -> Result<bool> {
+    Ok(value(&metrics_url(supervisor)?, "store_available").await? > 0.5)
+}
+
+/// The memory of the server for data, in bytes.
+pub(crate) fn used_memory(server: &RedisServer) -> Result<usize> {
+    let memory = command(server, &["info", "memory"])?;
+    let used = memory.lines().find_map(|line| line.strip_prefix("used_memory_dataset:"));
+    used.context("no used_memory_dataset")?.trim().parse().context("no number")
 }
 
 /// Runs a command of Redis as an administrator does.
-fn command(server: &RedisServer, words: &[&str]) -> Result<String> {
+pub(crate) fn command(server: &RedisServer, words: &[&str]) -> Result<String> {
     let port = server.port().to_string();
     let output =
         Command::new("redis-cli").args(["-p", &port]).args(words).output().context("no redis-cli")?;
@@ -85,6 +106,7 @@ async fn a_run_waits_while_the_server_is_gone() -> Result<()> {
     server.kill()?;
     let unready = async || Ok(reasons(&supervisor).await?.contains("failed to reach the redis store"));
     supervisor.until("the supervisor says that Redis is gone", unready).await?;
+    ensure!(!is_available(&supervisor).await?, "the metrics do not show it");
     let refused =
         supervisor.call("message/send", json!({"message": caipe_tests::supervisor::message("first", None)}));
     let refused = refused.await?;
@@ -100,25 +122,74 @@ async fn a_run_waits_while_the_server_is_gone() -> Result<()> {
     Ok(())
 }
 
+/// Each is named in `/ready` and in the metrics; runs continue once it is corrected.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_full_server_and_a_replica_are_named_until_they_are_corrected() -> Result<()> {
+async fn trouble_of_a_running_server_is_named_until_it_is_corrected() -> Result<()> {
     let server = RedisServer::start(&[])?;
     let supervisor = setup(&remembers(), &server)?.start().await?;
     let first = supervisor.ask("first: my name is Ada").await?;
-    for (trouble, repair, wanted) in [
-        (["config", "set", "maxmemory", "1"], ["config", "set", "maxmemory", "0"], "raise its maxmemory"),
-        (["replicaof", "127.0.0.1", "1", ""], ["replicaof", "no", "one", ""], "name the primary in the URL"),
-    ] {
-        let words =
-            |words: [&'static str; 4]| words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>();
-        command(&server, &words(trouble))?;
+    let cases: [(&[&str], &[&str], &str); 4] = [
+        (&["config", "set", "maxmemory", "1"], &["config", "set", "maxmemory", "0"], "raise its maxmemory"),
+        (&["replicaof", "127.0.0.1", "1"], &["replicaof", "no", "one"], "name the primary in the URL"),
+        (
+            &["config", "set", "requirepass", "s3cret"],
+            &["--pass", "s3cret", "config", "set", "requirepass", ""],
+            "check the user and the password",
+        ),
+        (
+            &["acl", "setuser", "default", "-@write"],
+            &["acl", "setuser", "default", "+@all"],
+            "the user needs the commands",
+        ),
+    ];
+    for (trouble, repair, wanted) in cases {
+        let mut stream = supervisor.stream("long", None).await?;
+        let seen = stream.read_until(|event| event["artifact"]["name"] == "streaming_result").await?;
+        let task = seen[0]["id"].as_str().context("no task")?.to_owned();
+        command(&server, trouble)?;
+        // Clients that are connected keep their login.
+        command(&server, &["--pass", "s3cret", "client", "kill", "type", "normal", "skipme", "yes"])?;
         let named = async || Ok(reasons(&supervisor).await?.contains(wanted));
         supervisor.until(wanted, named).await?;
-        command(&server, &words(repair))?;
+        ensure!(!is_available(&supervisor).await?, "{wanted}: the metrics do not show it");
+        command(&server, repair)?;
         supervisor.until_ready().await?;
+        ensure!(is_available(&supervisor).await?, "{wanted}: the metrics show it still");
+        let over = async || Ok(state(&supervisor, &task).await? == "completed");
+        supervisor.until("the run under way ends", over).await?;
     }
     let second = supervisor.ask_in("second: what did I say?", Some(first.context())).await?;
     assert_eq!(second.result()?, "You began with: first: my name is Ada");
+    ensure!(!supervisor.log().contains("s3cret"), "it shows the password");
+    Ok(())
+}
+
+/// A slow network costs time and nothing else; one that drops packets is left for new connections.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_slow_network_delays_and_a_dead_connection_is_replaced() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let link = Link::to(&server.address()).await?;
+    let supervisor = setup_at(&remembers(), &format!("redis://{}", link.address()))?.start().await?;
+    link.slow(Duration::from_millis(100));
+    let begin = Instant::now();
+    assert_eq!(supervisor.ask("first").await?.result()?, "Noted.");
+    ensure!(reasons(&supervisor).await?.contains("true"), "a slow store is not ready");
+    println!("with 100 ms more per command, an answer takes {:?}", begin.elapsed());
+    link.slow(Duration::ZERO);
+
+    let mut stream = supervisor.stream("long", None).await?;
+    let seen = stream.read_until(|event| event["artifact"]["name"] == "streaming_result").await?;
+    let task = seen[0]["id"].as_str().context("no task")?.to_owned();
+    link.swallow();
+    let unready = async || Ok(reasons(&supervisor).await?.contains("the redis store does not answer"));
+    supervisor.until("the supervisor says that Redis does not answer", unready).await?;
+    ensure!(!is_available(&supervisor).await?, "the metrics do not show it");
+    link.mend();
+    let begin = Instant::now();
+    supervisor.until_ready().await?;
+    let over = async || Ok(state(&supervisor, &task).await? == "completed");
+    supervisor.until("the run ends", over).await?;
+    println!("after the connections were dead, the run was over {:?} later", begin.elapsed());
     Ok(())
 }
 
@@ -145,6 +216,8 @@ async fn weak_settings_are_in_the_report() -> Result<()> {
         report.contains("appendfsync everysec") && report.contains("maxmemory-policy allkeys-lru"),
         "{report}"
     );
+    let counted = value(&metrics_url(&supervisor)?, "store_restrictions").await?;
+    ensure!((counted - 2.0).abs() < 0.5, "{counted} restrictions in the metrics");
     Ok(())
 }
 

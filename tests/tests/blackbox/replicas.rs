@@ -12,8 +12,7 @@ use caipe_tests::random::{SeededRandom, seed};
 use caipe_tests::resumable_stream::{Connection, Version};
 use caipe_tests::scenario::Scenario;
 use caipe_tests::stream::{Answer, text_of};
-use caipe_tests::supervisor::{Setup, Supervisor, unique};
-use futures::{StreamExt as _, TryStreamExt as _};
+use caipe_tests::supervisor::{Setup, Supervisor};
 use serde_json::{Value, json};
 
 use crate::approval::decide;
@@ -72,7 +71,7 @@ impl Replicas {
     }
 }
 
-fn on_redis(scenario: Scenario) -> Result<Setup> {
+pub(crate) fn on_redis(scenario: Scenario) -> Result<Setup> {
     scenario.set("store", json!({"redis": {"secretRef": {"name": "redis"}}})).setup()
 }
 
@@ -311,158 +310,4 @@ async fn a_replica_that_stops_hands_its_runs_over_after_their_tool_calls() -> Re
     ensure!(!text.contains("interrupted"), "the tool's result was lost: {text}");
     assert_eq!(calls(), 2, "a tool ran twice");
     elsewhere.rest().await.map(drop)
-}
-
-/// Conversations of the campaign, how many of them are under way at once, and the time between two kills.
-const CONVERSATIONS: usize = 300;
-const AT_ONCE: usize = 12;
-const KILL_INTERVAL: Duration = Duration::from_secs(4);
-
-/// Replicas that are killed and started again at their addresses.
-struct KilledReplicas {
-    setup: Setup,
-    urls: Vec<String>,
-    http: reqwest::Client,
-    _server: RedisServer,
-}
-
-impl KilledReplicas {
-    /// A call at random replicas until one answers it. A message with the same id acts once.
-    async fn call(&self, chance: &mut SeededRandom, method: &str, params: &Value) -> Result<Value> {
-        let body = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params}).to_string();
-        let until = Instant::now() + Duration::from_mins(1);
-        loop {
-            let url = &self.urls[chance.below(self.urls.len())];
-            let request = self.http.post(url).header("content-type", "application/json").body(body.clone());
-            let answer: Option<Value> = match request.send().await {
-                Ok(response) => response.json().await.ok(),
-                Err(_) => None,
-            };
-            if let Some(result) = answer.as_ref().and_then(|answer| answer.get("result")) {
-                return Ok(result.clone());
-            }
-            ensure!(Instant::now() < until, "{method} {params} is not answered: {answer:?}");
-            tokio::time::sleep(Duration::from_millis(50)).await;
-        }
-    }
-
-    async fn send(&self, chance: &mut SeededRandom, message: Value) -> Result<Value> {
-        let params = json!({"message": message, "configuration": {"blocking": false}});
-        let task = self.call(chance, "message/send", &params).await?;
-        let id = json!({"id": task["id"]});
-        loop {
-            let task = self.call(chance, "tasks/get", &id).await?;
-            let state = task["status"]["state"].as_str().unwrap_or_default().to_owned();
-            if !["submitted", "working"].contains(&state.as_str()) {
-                return Ok(task);
-            }
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
-
-    /// A question that is approved, then one more message in the conversation.
-    async fn converse(&self, number: usize, seed: u64) -> Result<Duration> {
-        let (chance, begin) = (&mut SeededRandom(seed ^ number as u64), Instant::now());
-        let message = |text: &str, context: &Value, part: Option<Value>| {
-            let parts: Vec<Value> = [json!({"kind": "text", "text": text})].into_iter().chain(part).collect();
-            let mut message =
-                json!({"role": "user", "kind": "message", "messageId": unique("message"), "parts": parts});
-            if context.is_string() {
-                message["contextId"] = context.clone();
-            }
-            message
-        };
-        let asked = self.send(chance, message(&format!("note {number}"), &Value::Null, None)).await?;
-        ensure!(asked["status"]["state"] == "input-required", "{asked:#}");
-        let approve = json!({"kind": "data", "data": {"resume": {"decisions": [{"type": "approve"}]}}});
-        let mut decision = message("Form submitted", &asked["contextId"], Some(approve));
-        decision["taskId"] = asked["id"].clone();
-        let ended = self.send(chance, decision).await?;
-        ensure!(ended["status"]["state"] == "completed", "{ended:#}");
-        let second = self.send(chance, message("second", &asked["contextId"], None)).await?;
-        ensure!(second.to_string().contains(&format!("You began with: note {number}")), "{second:#}");
-        Ok(begin.elapsed())
-    }
-}
-
-/// Hundreds of conversations with approvals, while replicas are killed and paused at random: none is lost, and no tool that
-/// must not be repeated runs twice.
-#[tokio::test(flavor = "multi_thread")]
-#[ignore = "it takes minutes; `make campaign` runs it"]
-async fn conversations_survive_replicas_that_die() -> Result<()> {
-    let directory = tempfile::tempdir()?;
-    let notes = directory.path().join("notes");
-    let server = RedisServer::start(&[])?;
-    let seed = seed("CAIPE_REPLICAS_SEED");
-    println!("CAIPE_REPLICAS_SEED={seed} kills the same replicas again");
-    let setup = approved(&notes)?.env("REDIS_URL", server.url());
-    let mut running = Vec::new();
-    for _ in 0..3 {
-        running.push(setup.start().await?);
-    }
-    let urls = running.iter().map(|replica| replica.url().to_owned()).collect();
-    let http = reqwest::Client::builder().no_proxy().timeout(Duration::from_secs(20)).build()?;
-    let mortal = KilledReplicas { setup, urls, http, _server: server };
-    let talking = futures::stream::iter(0..CONVERSATIONS).map(|number| mortal.converse(number, seed));
-    let talking = talking.buffer_unordered(AT_ONCE).try_collect::<Vec<_>>();
-    let mut faults = 0;
-    let begin = Instant::now();
-    let talked = tokio::select! {
-        talked = talking => talked?,
-        failed = torment(&mortal, &mut running, seed, &mut faults) => return failed,
-    };
-    let text = std::fs::read_to_string(&notes)?;
-    let mut lines: Vec<&str> = text.lines().collect();
-    let calls = lines.len();
-    lines.sort_unstable();
-    lines.dedup();
-    ensure!(lines.len() == calls, "{} calls ran twice", calls - lines.len());
-    let mut times: Vec<Duration> = talked;
-    times.sort_unstable();
-    println!(
-        "{CONVERSATIONS} conversations, {faults} replicas killed or paused: {calls} calls, none twice; median {:?}, longest {:?}; {:?}",
-        times[times.len() / 2],
-        times.last(),
-        begin.elapsed()
-    );
-    ensure!(faults > 5, "only {faults} replicas died");
-    Ok(())
-}
-
-/// Kills a replica, or pauses it for longer than its lease, again and again. Two of three are alive at any time.
-async fn torment(
-    mortal: &KilledReplicas,
-    running: &mut Vec<Supervisor>,
-    seed: u64,
-    faults: &mut usize,
-) -> Result<()> {
-    let mut chance = SeededRandom(seed);
-    loop {
-        tokio::time::sleep(KILL_INTERVAL).await;
-        let victim = running.remove(chance.below(running.len()));
-        *faults += 1;
-        if chance.below(4) == 0 {
-            victim.signal("STOP").await?;
-            tokio::time::sleep(Duration::from_secs(10)).await;
-            victim.signal("CONT").await?;
-            running.push(victim);
-        } else {
-            let url = victim.url().to_owned();
-            victim.kill().await?;
-            running.push(mortal.setup.clone().listening_at(&url).start_unready().await?);
-        }
-    }
-}
-
-/// One tool call that needs an approval and must not be repeated.
-fn approved(notes: &Path) -> Result<Setup> {
-    let server = programs::fixture_mcp()?;
-    let notes = notes.display().to_string();
-    let mut scenario = Scenario::new()
-        .agent("jira", &server, &["--mode", "noting", "--state", &notes])
-        .agent_calls("jira", "note", json!({"text": "{{ user }}", "ms": 100}))
-        .answers("second", "You began with: {{ history[0].text }}")
-        .asks("note", &["jira"]);
-    scenario.change_agent("jira", "requireApproval", json!(["note"]));
-    on_redis(scenario)
 }

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use caipe_fixtures::tcp_proxy::Link;
 use caipe_tests::agent;
 use caipe_tests::load::{JOB, Tally};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor};
-use caipe_tests::tcp_proxy::Link;
 use serde_json::{Value, json};
 
 /// The agent that everybody needs.

@@ -99,13 +99,30 @@ async fn a_task_that_goes_on_in_another_log_meanwhile_gets_of() {
     hook.end_came(1).await;
 }
 
-#[tokio::test]
+/// The clock advances when nothing else happens.
+#[tokio::test(start_paused = true)]
 async fn a_running_task_is_returned_although_its_configuration_is_not_stored() {
-    let (store, hook) = (GatedStore::new(1), Receiver::start([]).await);
+    let (store, hook) = (GatedStore::new(1000), Receiver::start([]).await);
     store.fails.store(true, Ordering::SeqCst);
     let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;
     let task = send(&server, "hold", json!({"url": hook.url})).await;
     assert_eq!(task["id"], "t1");
+}
+
+/// A client that has the task gets its notifications.
+#[tokio::test]
+async fn a_message_waits_until_its_configuration_is_stored() {
+    let (store, hook) = (GatedStore::new(1000), Receiver::start([]).await);
+    store.fails.store(true, Ordering::SeqCst);
+    let server = pushing_from(Arc::clone(&store) as Arc<dyn PushStore>, options()).await;
+    let sent = send(&server, "hold", json!({"url": hook.url}));
+    let repaired = async {
+        eventually(|| store.begun.load(Ordering::SeqCst) == 2).await;
+        store.fails.store(false, Ordering::SeqCst);
+    };
+    tokio::join!(sent, repaired);
+    call(&server, "CancelTask", json!({"id": "t1"})).await;
+    hook.end_came(1).await;
 }
 
 #[tokio::test]

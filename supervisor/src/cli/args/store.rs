@@ -34,6 +34,13 @@ pub(in crate::cli) enum StoreCommand {
         #[arg(long)]
         merge: bool,
     },
+    /// Encrypt the values of a file again, with the first key of `CAIPE_STORE_ENCRYPTION_KEYS`, in a new file
+    Rotate {
+        /// A file that `store export` has written
+        file: PathBuf,
+        /// The new file. Until it is complete, its name ends in .partial
+        to: PathBuf,
+    },
     /// Compare a file, or a store, with a store: prints each difference and fails if there are any
     Verify {
         /// A file, or a store as for `store export`

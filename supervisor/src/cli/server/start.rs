@@ -22,7 +22,7 @@ use crate::secrets::{Environment, with_secrets};
 /// How long another process may use the store: the grace period of a stopping process, and the time to close.
 const TAKEOVER: Duration = Duration::from_mins(1);
 /// The variable with the keys that encrypt the values of the store.
-const KEYS: &str = "CAIPE_STORE_ENCRYPTION_KEYS";
+pub(in crate::cli) const ENCRYPTION_KEYS: &str = "CAIPE_STORE_ENCRYPTION_KEYS";
 /// The time between two attempts to open it.
 const AGAIN: Duration = Duration::from_millis(100);
 
@@ -75,13 +75,15 @@ pub(super) async fn open_store(
 /// The store with encrypted values, if there are keys. Fails for a store that cannot be served with this configuration.
 async fn with_encryption(store: Arc<dyn Transfer>, env: &Environment) -> anyhow::Result<Arc<dyn Store>> {
     refuse_unfinished(&*store).await?;
-    let Some(keys) = env.get(KEYS).filter(|keys| !keys.trim().is_empty()) else {
+    let Some(keys) = env.get(ENCRYPTION_KEYS).filter(|keys| !keys.trim().is_empty()) else {
         refuse_encrypted(&*store).await?;
         return Ok(store);
     };
-    let keys = Keyring::parse(keys).with_context(|| KEYS)?;
+    let keys = Keyring::parse(keys).with_context(|| ENCRYPTION_KEYS)?;
     let opened = EncryptedStore::open(store, keys).await;
-    Ok(Arc::new(opened.with_context(|| format!("the store cannot be used with the keys in {KEYS}"))?))
+    Ok(Arc::new(
+        opened.with_context(|| format!("the store cannot be used with the keys in {ENCRYPTION_KEYS}"))?,
+    ))
 }
 
 async fn open_sqlite(file: &Path) -> anyhow::Result<Result<SqliteStore, StoreError>> {

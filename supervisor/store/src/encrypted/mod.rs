@@ -3,28 +3,28 @@
 //! Ids, times, phases, owners, numbers and the names of lists stay readable, because the backends search them.
 
 mod keyring;
+mod rotate;
+mod values;
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::backend::Store;
 use crate::control::{Control, ControlMessage};
-use crate::conversation::{ConversationChange, ListChange, StoredConversation};
+use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::{self, EventChunk, LoggedEvent};
-use crate::json::{decode, encode, key_of};
+use crate::json::key_of;
 use crate::live::LiveEvents;
 use crate::notifier::{Changes, Topic};
 use crate::push::{PushChange, PushRecord};
 use crate::transfer::{RecordKind, Transfer};
-use crate::types::{
-    Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord, TaskReply,
-};
+use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 pub use keyring::Keyring;
+pub use rotate::rotate;
+use values::{place, place_of_item};
 
 /// Most chunks of events in one read.
 const CHUNKS: usize = 64;
@@ -36,112 +36,36 @@ pub struct EncryptedStore {
     keys: Keyring,
 }
 
-/// The encrypted part of a task's record.
-#[derive(Serialize, Deserialize)]
-struct Content {
-    request: Value,
-    replies: Vec<TaskReply>,
-    status_message: Option<Value>,
-}
-
 impl EncryptedStore {
     /// # Errors
     /// When a key is missing or wrong; see [`refuse_encrypted`].
     pub async fn open(inner: Arc<dyn Transfer>, keys: Keyring) -> Result<Self, StoreError> {
         let store = Self { inner, keys };
         for record in samples(&*store.inner).await? {
-            store.record(record)?;
+            store.keys.record(record)?;
         }
         Ok(store)
     }
 
-    fn record(&self, mut record: TaskRecord) -> Result<TaskRecord, StoreError> {
-        let Some(sealed) = record.request.as_str().filter(|text| key_of(text).is_some()) else {
-            return Ok(record);
-        };
-        let json = self.keys.open(&place_of_record(&record), sealed.to_owned())?;
-        let content: Content = decode(|| format!("the record of task {:?}", record.id), &json)?;
-        Content { request: record.request, replies: record.replies, status_message: record.status_message } =
-            content;
-        Ok(record)
-    }
-
     fn records(&self, records: Vec<TaskRecord>) -> Result<Vec<TaskRecord>, StoreError> {
-        records.into_iter().map(|record| self.record(record)).collect()
-    }
-
-    fn sealed_record(&self, record: TaskRecord) -> Result<TaskRecord, StoreError> {
-        let place = place_of_record(&record);
-        let TaskRecord { request, replies, status_message, .. } = record;
-        let json = encode(&Content { request, replies, status_message })?;
-        let request = Value::String(self.keys.seal(&place, &json)?);
-        Ok(TaskRecord { request, replies: Vec::new(), status_message: None, ..record })
-    }
-
-    fn sealed_conversation(
-        &self,
-        context: &str,
-        change: ConversationChange,
-    ) -> Result<ConversationChange, StoreError> {
-        let list = |ListChange { list, keep, append }: ListChange| {
-            let item =
-                |(number, item): (u64, String)| self.keys.seal(&place_of_item(context, &list, number), &item);
-            let append = (keep..).zip(append).map(item).collect::<Result<_, _>>()?;
-            Ok(ListChange { list, keep, append })
-        };
-        let lists = change.lists.into_iter().map(list).collect::<Result<_, StoreError>>()?;
-        Ok(ConversationChange { run: self.keys.seal(&place(["run", context]), &change.run)?, lists })
-    }
-
-    fn chunk(&self, task: &str, chunk: EventChunk) -> Result<EventChunk, StoreError> {
-        let sealed = chunk.json.strip_prefix('"').and_then(|json| json.strip_suffix('"'));
-        let Some(sealed) = sealed.filter(|text| key_of(text).is_some()) else { return Ok(chunk) };
-        let json = self.keys.open(&place_of_chunk(task, &chunk), sealed.to_owned())?;
-        Ok(EventChunk { json, ..chunk })
-    }
-
-    fn push(&self, push: PushRecord) -> Result<PushRecord, StoreError> {
-        let body = self.keys.open(&place(["push", &push.task, &push.id]), push.body)?;
-        Ok(PushRecord { body, ..push })
+        records.into_iter().map(|record| self.keys.record(record)).collect()
     }
 
     fn sealed(&self, mut commit: Commit) -> Result<Commit, StoreError> {
         // The limits are those of the values without encryption.
         crate::commit_rules::check(&commit)?;
-        commit.task = commit.task.map(|record| self.sealed_record(record)).transpose()?;
-        let change = commit.conversation.map(|change| self.sealed_conversation(&commit.context, change));
+        commit.task = commit.task.map(|record| self.keys.sealed_record(record)).transpose()?;
+        let change = commit.conversation.map(|change| self.keys.sealed_conversation(&commit.context, change));
         commit.conversation = change.transpose()?;
         if let Some(fence) = &commit.fence {
-            for chunk in &mut commit.events {
-                let sealed = self.keys.seal(&place_of_chunk(&fence.task, chunk), &chunk.json)?;
-                // A backend may join the chunks of a log as JSON.
-                chunk.json = format!("\"{sealed}\"");
-            }
+            let chunks = commit.events.iter().map(|chunk| self.keys.sealed_chunk(&fence.task, chunk));
+            commit.events = chunks.collect::<Result<_, _>>()?;
         }
         for entry in &mut commit.outbox {
             entry.body = self.keys.seal(&place(["outbox", &entry.task, &entry.id]), &entry.body)?;
         }
         Ok(commit)
     }
-}
-
-/// What a value is, and where. No id contains a line break that could make two places equal, because each is preceded by its
-/// length.
-fn place<const N: usize>(parts: [&str; N]) -> String {
-    parts.map(|part| format!("{}:{part}", part.len())).join("\n")
-}
-
-fn place_of_record(record: &TaskRecord) -> String {
-    let owner = record.owner.as_ref().map_or_else(|| "-".to_owned(), |owner| format!("={owner}"));
-    place(["task", &record.id, &record.context, &owner])
-}
-
-fn place_of_item(context: &str, list: &str, number: u64) -> String {
-    place(["item", context, list, &number.to_string()])
-}
-
-fn place_of_chunk(task: &str, chunk: &EventChunk) -> String {
-    place(["events", task, &chunk.first.to_string(), &chunk.last.to_string()])
 }
 
 /// The newest task, and the first one that the backend lists.
@@ -268,7 +192,7 @@ impl Store for EncryptedStore {
     }
 
     async fn task(&self, id: &str) -> Result<Option<TaskRecord>, StoreError> {
-        self.inner.task(id).await?.map(|record| self.record(record)).transpose()
+        self.inner.task(id).await?.map(|record| self.keys.record(record)).transpose()
     }
 
     async fn tasks(&self, filter: &TaskFilter) -> Result<Vec<TaskRecord>, StoreError> {
@@ -285,7 +209,7 @@ impl Store for EncryptedStore {
             let chunks = self.inner.export_events(task, last, CHUNKS.min(limit)).await?;
             let Some(end) = chunks.last().map(|chunk| chunk.last) else { break };
             for chunk in chunks {
-                let EventChunk { first, json, .. } = self.chunk(task, chunk)?;
+                let EventChunk { first, json, .. } = self.keys.chunk(task, chunk)?;
                 event_chunk::read(task, (first, &json), &mut events, (after, limit))?;
             }
             last = end;
@@ -300,11 +224,11 @@ impl Store for EncryptedStore {
     }
 
     async fn pushes_of(&self, task: &str) -> Result<Vec<PushRecord>, StoreError> {
-        self.inner.pushes_of(task).await?.into_iter().map(|push| self.push(push)).collect()
+        self.inner.pushes_of(task).await?.into_iter().map(|push| self.keys.push(push)).collect()
     }
 
     async fn pushes_pending(&self) -> Result<Vec<PushRecord>, StoreError> {
-        self.inner.pushes_pending().await?.into_iter().map(|push| self.push(push)).collect()
+        self.inner.pushes_pending().await?.into_iter().map(|push| self.keys.push(push)).collect()
     }
 
     async fn push_delivered(&self, task: &str, id: &str, seq: u64) -> Result<(), StoreError> {

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use redis::aio::{ConnectionManager, ConnectionManagerConfig};
-use redis::{Client, Cmd, FromRedisValue, Pipeline, Script};
+use redis::{Client, Cmd, FromRedisValue, Pipeline, RedisError, Script};
 use tokio::time::{Instant, timeout};
 
 use super::RedisOptions;
@@ -169,13 +169,35 @@ impl Connection {
         }
     }
 
+    /// Makes a new connection to a server that has not responded: a network that drops packets leaves connections open that never
+    /// carry anything again.
+    fn replace(&self, silent: &Arc<Server>) {
+        let mut known = self.server.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.as_ref().is_some_and(|known| Arc::ptr_eq(known, silent))
+            && let Ok(new) = Server::new(silent.client.clone())
+        {
+            *known = Some(new);
+        }
+    }
+
+    /// Finds out whether the connection for commands still carries them, also if all callers give up before the deadline.
+    pub(super) async fn ping(&self) {
+        if let Err(error) = self.query::<redis::Value>("ping", &redis::cmd("PING")).await {
+            tracing::debug!(%error, "the connection to Redis does not respond");
+        }
+    }
+
     async fn in_time<T>(
         &self,
         action: &'static str,
         work: impl AsyncFnOnce(ConnectionManager) -> redis::RedisResult<T>,
     ) -> Result<T, StoreError> {
         let server = self.server().await?;
-        let outcome = match timeout(DEADLINE, work(server.manager.clone())).await {
+        let outcome = timeout(DEADLINE, work(server.manager.clone())).await;
+        if outcome.as_ref().map_or(true, |done| done.as_ref().is_err_and(RedisError::is_timeout)) {
+            self.replace(&server);
+        }
+        let outcome = match outcome {
             Ok(outcome) => outcome.map_err(|error| translate(&server.address, action, &error)),
             Err(_) => {
                 Err(unavailable(format!("{}: no response within {} s", server.address, DEADLINE.as_secs())))

@@ -15,7 +15,7 @@ use crate::notifier::Watchers;
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 const LONGEST_WAIT: Duration = Duration::from_secs(3);
 
-/// How often the subscription is tested, and how long a step of it may take.
+/// How often the connections are tested, and how long a step of it may take.
 const PING_INTERVAL: Duration = Duration::from_secs(5);
 const DEADLINE: Duration = Duration::from_secs(5);
 
@@ -88,7 +88,8 @@ async fn listen(
                     return Ok(());
                 }
                 live.refresh();
-                ping(&mut sink).await?;
+                let (subscribed, ()) = tokio::join!(ping(&mut sink), connection.ping());
+                subscribed?;
             }
         }
     }

@@ -5,17 +5,8 @@ use std::sync::Arc;
 
 use super::Transfer;
 use super::error::TransferError;
-use super::file::{Header, Writer};
+use super::file::{ExportWriter, Exported};
 use super::reader::{RecordSource as _, StoreReader};
-
-/// What an export has.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Exported {
-    /// The digest of the records.
-    pub id: String,
-    pub conversations: u64,
-    pub tasks: u64,
-}
 
 /// Writes everything that a store has, in a form that any store can import.
 ///
@@ -24,13 +15,12 @@ pub struct Exported {
 pub async fn export(store: Arc<dyn Transfer>, to: impl Write) -> Result<Exported, TransferError> {
     super::import::refuse_in_use(&*store).await?;
     super::refuse_unfinished(&*store).await?;
-    let mut writer = Writer::new(to, &Header::new(store.backend()))?;
+    let mut writer = ExportWriter::new(to, store.backend())?;
     let mut reader = StoreReader::new(store.clone());
     while let Some(record) = reader.next().await? {
         writer.record(&record)?;
     }
     // What a supervisor changed in the meantime may be missing.
     super::import::refuse_in_use(&*store).await?;
-    let (counts, id) = writer.finish()?;
-    Ok(Exported { id, conversations: counts.conversations, tasks: counts.tasks })
+    writer.finish()
 }

@@ -61,32 +61,42 @@ struct End {
     sha256: String,
 }
 
+/// What an export has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exported {
+    /// The digest of the records.
+    pub id: String,
+    pub conversations: u64,
+    pub tasks: u64,
+}
+
 /// Writes an export.
-pub(super) struct Writer<W> {
+pub(crate) struct ExportWriter<W> {
     to: W,
     digest: Sha256,
     pub(super) counts: Counts,
 }
 
-impl<W: Write> Writer<W> {
-    pub(super) fn new(to: W, header: &Header) -> Result<Self, TransferError> {
+impl<W: Write> ExportWriter<W> {
+    /// Begins an export of a store of this backend.
+    pub(crate) fn new(to: W, backend: &str) -> Result<Self, TransferError> {
         let mut writer = Self { to, digest: Sha256::new(), counts: Counts::default() };
-        writer.line(header)?;
+        writer.line(&Header::new(backend))?;
         writer.digest.reset();
         Ok(writer)
     }
 
-    pub(super) fn record(&mut self, record: &Record) -> Result<(), TransferError> {
+    pub(crate) fn record(&mut self, record: &Record) -> Result<(), TransferError> {
         self.counts.add(record);
         self.line(record)
     }
 
-    /// Returns the counts and the id.
-    pub(super) fn finish(mut self) -> Result<(Counts, String), TransferError> {
+    pub(crate) fn finish(mut self) -> Result<Exported, TransferError> {
         let end = End { end: self.counts, sha256: hex(&self.digest.finalize_reset()) };
         self.line(&end)?;
         self.to.flush().map_err(TransferError::Write)?;
-        Ok((self.counts, end.sha256))
+        let Counts { conversations, tasks, .. } = self.counts;
+        Ok(Exported { id: end.sha256, conversations, tasks })
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<(), TransferError> {
@@ -109,6 +119,7 @@ fn hex(digest: &[u8]) -> String {
 pub struct ExportFile {
     lines: Lines,
     id: String,
+    backend: String,
 }
 
 impl ExportFile {
@@ -119,8 +130,13 @@ impl ExportFile {
     pub fn open(path: &Path) -> Result<Self, TransferError> {
         let id = check(path)?;
         let mut lines = Lines::open(path)?;
-        lines.header()?;
-        Ok(Self { lines, id })
+        let backend = lines.header()?.backend;
+        Ok(Self { lines, id, backend })
+    }
+
+    /// The backend of the exported store.
+    pub(crate) fn backend(&self) -> &str {
+        &self.backend
     }
 
     /// The digest of the records. Exports of the same content have the same id.

@@ -17,8 +17,9 @@ use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
 
 pub use error::TransferError;
-pub use export::{Exported, export};
-pub use file::ExportFile;
+pub use export::export;
+pub(crate) use file::ExportWriter;
+pub use file::{ExportFile, Exported};
 pub use import::{Imported, import};
 pub use reader::{RecordSource, StoreReader};
 pub use record::{ConversationRecord, EventsRecord, OwnerRecord, Record, TaskContent};

@@ -1,6 +1,9 @@
 //! The operations on push configurations. A caller without access to a task gets the error for an unknown task.
 
 use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
 
 use super::Pushes;
 use crate::error::A2aError;
@@ -14,6 +17,13 @@ use crate::server::call::{CallContext, Subscription};
 use crate::server::request::{Outcome, unless_panicked};
 use crate::server::state::Server;
 use crate::version::ProtocolVersion;
+
+/// How long a message waits for a store that fails to keep its push configuration: otherwise the client would wait for
+/// notifications that never arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The time between two attempts.
+const AGAIN: Duration = Duration::from_millis(250);
 
 /// Registers a configuration for a task, which may have ended.
 pub(in crate::server) async fn create(
@@ -46,10 +56,18 @@ pub(in crate::server) async fn follow_message(
     let task = subscription.log.task_id();
     pushes.follow(&task, &subscription.log);
     let Some(config) = wish else { return };
-    // The configuration was valid before the agent accepted the message. An error now would make the client send the
-    // message again.
-    if let Err(error) = register(agent, call, pushes, config, subscription).await {
-        tracing::warn!(task, %error, "failed to store a message's push configuration; no notifications are sent to it");
+    let until = Instant::now() + PATIENCE;
+    loop {
+        match register(agent, call, pushes, config.clone(), subscription).await {
+            Ok(_) => return,
+            Err(A2aError::Internal(_)) if Instant::now() < until => sleep(AGAIN).await,
+            // The configuration was valid before the agent accepted the message. An error now would make the client send
+            // the message again.
+            Err(error) => {
+                tracing::warn!(task, %error, "failed to store a message's push configuration; no notifications are sent to it");
+                return;
+            }
+        }
     }
 }
 
