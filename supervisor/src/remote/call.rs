@@ -202,7 +202,7 @@ impl Call<'_> {
                 None => {
                     return Ok(match known {
                         Some(known) => self.poll(client, &known, reader).await,
-                        None => self.fail(&RemoteFailure::Silent),
+                        None => self.lost(reader, &RemoteFailure::Silent).await,
                     });
                 }
             };
@@ -327,8 +327,10 @@ impl Call<'_> {
     }
 
     async fn lost(&self, mut reader: Reader, failure: &RemoteFailure) -> DelegationEnd {
-        self.send_all(reader.close(CallEnd::Failed)).await;
-        self.fail(failure)
+        let (unknown, updates) = reader.close_lost();
+        self.send_all(updates).await;
+        self.log_failure(failure);
+        self.failed(unknown.added_to(failure.reason(self.backend.target.silence)))
     }
 
     pub(super) fn reader(&self, client: &A2aClient) -> Reader {
@@ -350,8 +352,12 @@ impl Call<'_> {
     }
 
     pub(super) fn fail(&self, failure: &RemoteFailure) -> DelegationEnd {
-        tracing::warn!(agent = %self.backend.target.name, category = failure.category(), "a remote agent failed");
+        self.log_failure(failure);
         self.failed(failure.reason(self.backend.target.silence))
+    }
+
+    fn log_failure(&self, failure: &RemoteFailure) {
+        tracing::warn!(agent = %self.backend.target.name, category = failure.category(), "a remote agent failed");
     }
 
     fn failed(&self, reason: String) -> DelegationEnd {

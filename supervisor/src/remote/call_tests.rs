@@ -308,7 +308,8 @@ async fn a_silent_agent_is_given_up() {
     let updates = run(&backend, None).await;
     assert_eq!(
         failure(&updates),
-        "it has given no sign of life for 1 s. It may still be at work: look what was done before you ask it again."
+        "it has given no sign of life for 1 s. It may still be at work: look what was done before you ask it again. \
+         The outcome of these calls is unknown: one."
     );
     let ended = |update: &DelegateUpdate| match update {
         DelegateUpdate::Event { event, .. } => matches!(event.kind, EventKind::ToolFinished { .. }),
@@ -433,6 +434,28 @@ async fn a_task_that_the_agent_does_not_know_is_reported() {
     let updates = run(&test_agent.backend(), Some(remote(RemotePlace::default()))).await;
     assert!(failure(&updates).starts_with("it does not go on with the task: Task not found."), "{updates:?}");
     assert_eq!(test_agent.count("SendStreamingMessage"), 0, "the work is not done twice");
+}
+
+#[tokio::test]
+async fn calls_of_a_task_that_an_agent_lost_have_an_unknown_outcome() {
+    for extensions in [json!([]), json!([{"uri": ACTIVITY_EXTENSION}])] {
+        let test_agent = TestAgent::start("Jira", extensions, |method, _| match method {
+            "SendStreamingMessage" => {
+                let ended = artifact("one-ends", "tool_notification_end", "Tool call completed: one", "✅");
+                TestResponse::Broken(1, vec![task("SUBMITTED"), started("one"), ended, started("two")])
+            }
+            _ => TestResponse::Error(-32001, "Task not found"),
+        })
+        .await;
+        let updates = run(&test_agent.backend(), None).await;
+        assert!(
+            failure(&updates).ends_with(" The outcome of these calls is unknown: two."),
+            "the call that ended is known: {updates:?}"
+        );
+        let activity = activity(&updates);
+        assert!(activity.last().unwrap().contains("Outcome unknown: two"), "people see it: {activity:?}");
+        assert_eq!(test_agent.count("SendStreamingMessage"), 1, "the work is not done twice");
+    }
 }
 
 #[tokio::test]

@@ -13,6 +13,10 @@ use super::answer_builder::{Answer, Structured, structured};
 
 /// Most characters of an agent's own text about a failure.
 const MOST_CHARS: usize = 2000;
+/// Most calls that are listed as calls with an unknown outcome.
+const MOST_NAMES: usize = 10;
+/// Most characters of the name of a listed call.
+const NAME_CHARS: usize = 100;
 /// The length of the shortest secret. Shorter values occur in ordinary text.
 const SECRET: usize = 6;
 
@@ -95,6 +99,40 @@ impl RemoteFailure {
                 format!("it may have been asked before a restart, and cannot say. {MAYBE_DONE}")
             }
         }
+    }
+}
+
+/// The tools of the calls that a lost agent had started and not ended. Their outcome is unknown, because a call may have taken
+/// effect. The agent may have started others that it could not report.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct UnknownCalls(pub(super) Vec<String>);
+
+impl UnknownCalls {
+    /// One line for people; `None` without calls.
+    pub(super) fn notice(&self) -> Option<String> {
+        (!self.0.is_empty()).then(|| format!("⚠️ Outcome unknown: {}", self.listed()))
+    }
+
+    /// The text for the model: the reason of the failure, and the calls.
+    pub(super) fn added_to(&self, reason: String) -> String {
+        if self.0.is_empty() {
+            return reason;
+        }
+        format!("{reason} The outcome of these calls is unknown: {}.", self.listed())
+    }
+
+    /// The names of the tools in one line, of limited length.
+    fn listed(&self) -> String {
+        let one_line = |name: &String| {
+            let words: Vec<&str> = name.split_whitespace().collect();
+            truncated(&words.join(" "), NAME_CHARS, "...").into_owned()
+        };
+        let mut names: Vec<String> = self.0.iter().take(MOST_NAMES).map(one_line).collect();
+        let others = self.0.len() - names.len();
+        if others > 0 {
+            names.push(format!("and {others} more"));
+        }
+        names.join(", ")
     }
 }
 

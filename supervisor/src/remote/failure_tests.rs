@@ -106,6 +106,27 @@ fn each_trouble_says_what_happened_and_what_to_do() {
     }
 }
 
+#[test]
+fn calls_with_an_unknown_outcome_are_listed_in_one_short_line() {
+    let unknown = |names: &[&str]| UnknownCalls(names.iter().map(|name| (*name).to_owned()).collect());
+    let cases = [
+        (unknown(&["create_issue"]), "create_issue".to_owned()),
+        (unknown(&["create_issue", "comment of github"]), "create_issue, comment of github".to_owned()),
+        (unknown(&["two\nlines\t of  it"]), "two lines of it".to_owned()),
+        (unknown(&["x".repeat(101).as_str()]), format!("{}...", "x".repeat(100))),
+        (unknown(&["a"; 12]), format!("{}, and 2 more", ["a"; 10].join(", "))),
+    ];
+    for (calls, listed) in cases {
+        assert_eq!(calls.notice(), Some(format!("⚠️ Outcome unknown: {listed}")));
+        let reason = calls.added_to(format!("it is gone. {MAYBE_DONE}"));
+        assert_eq!(
+            reason,
+            format!("it is gone. {MAYBE_DONE} The outcome of these calls is unknown: {listed}.")
+        );
+    }
+    assert_eq!((unknown(&[]).notice(), unknown(&[]).added_to("gone".to_owned())), (None, "gone".to_owned()));
+}
+
 fn failed(reason: &str) -> DelegationOutcome {
     DelegationOutcome::Failed { reason: reason.to_owned() }
 }

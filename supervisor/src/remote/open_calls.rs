@@ -90,6 +90,18 @@ impl OpenCalls {
         self.outputs.remove(call)
     }
 
+    /// The tools of the open calls, the oldest first. The tool of a nested agent follows the agent's name.
+    pub(super) fn open_tools(&self) -> Vec<String> {
+        let name = |open: &RunEvent| match &open.kind {
+            EventKind::ToolStarted { tool, .. } => Some(match open.path.last() {
+                Some(agent) => format!("{tool} of {}", agent.as_str()),
+                None => tool.clone(),
+            }),
+            _ => None,
+        };
+        self.open.iter().filter_map(name).collect()
+    }
+
     /// Ends all open calls, the newest first.
     pub(super) fn close(&mut self, end: CallEnd) -> Vec<RunEvent> {
         let open = std::mem::take(&mut self.open).into_iter().rev();

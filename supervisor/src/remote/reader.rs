@@ -17,7 +17,7 @@ use super::artifact_labels::{
     agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
 };
 use super::facts::Facts;
-use super::failure::End;
+use super::failure::{End, UnknownCalls};
 use super::form;
 use super::open_calls::OpenCalls;
 use super::probe::{is_alike, is_ours};
@@ -113,6 +113,16 @@ impl Reader {
             Event::ArtifactUpdate(update) => self.artifact_update(update),
         };
         events.into_iter().map(|event| self.update(event, seq)).collect()
+    }
+
+    /// Ends the work of an agent that was lost. If calls are open, it also reports that their outcome is unknown.
+    pub(super) fn close_lost(&mut self) -> (UnknownCalls, Vec<DelegateUpdate>) {
+        let unknown = UnknownCalls(self.calls.open_tools());
+        let mut updates = self.close(CallEnd::Failed);
+        if let Some(text) = unknown.notice() {
+            updates.push(self.update(RunEvent::own(EventKind::Noticed { text, end: None }), None));
+        }
+        (unknown, updates)
     }
 
     /// Ends the agent's open calls.
