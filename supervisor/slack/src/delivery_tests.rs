@@ -144,6 +144,7 @@ fn visible(text: &str) -> String {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn every_piece_of_the_answer_is_shown_once(steps in steps()) {
         let (mut thread, mut transcript, mut delivery) = (Thread::default(), Transcript::default(), Delivery::default());

@@ -80,6 +80,8 @@ pub struct Channel {
     pub ai_alerts: Alerts,
     /// Further settings.
     pub other: Other,
+    /// The agent of newer releases of upstream; ignored with a warning.
+    pub agent_id: Option<String>,
     /// The ids of users who may decide on approvals, besides the person who asked.
     pub approvers: Vec<String>,
 }
@@ -138,6 +140,16 @@ pub struct Escalation {
     pub users: Vec<String>,
     /// A reaction that the bot adds to the question.
     pub emoji: Emoji,
+    /// On-call people of VictorOps, which are not supported.
+    pub victorops: VictorOps,
+}
+
+/// On-call people of VictorOps, which are not supported.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(default)]
+pub struct VictorOps {
+    /// Whether they are to be called; refused.
+    pub enabled: bool,
 }
 
 /// A reaction.
@@ -171,6 +183,12 @@ impl Channels {
     pub fn read(yaml: &str) -> Result<Self, String> {
         let channels: HashMap<String, Channel> = serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
         for (id, channel) in &channels {
+            if channel.other.escalation.victorops.enabled {
+                return Err(format!("{id}: other.escalation.victorops is not supported; list users or user groups instead"));
+            }
+            if channel.agent_id.is_some() {
+                tracing::warn!(channel = id, "agent_id is ignored: the supervisor chooses the agents");
+            }
             if channel.ai_alerts.enabled && channel.qanda.enabled && channel.qanda.include_bots.enabled {
                 return Err(format!("{id}: enable either ai_alerts or qanda.include_bots, because both answer bots"));
             }
@@ -227,6 +245,10 @@ impl Settings {
         let signing_secret = text(&["SLACK_INTEGRATION_SIGNING_SECRET", "SLACK_SIGNING_SECRET"]);
         if mode == Mode::Http && signing_secret.is_none() {
             return Err(SettingsError::Missing("SLACK_SIGNING_SECRET to the signing secret of the app"));
+        }
+        if text(&["SLACK_INTEGRATION_ENABLE_AUTH"]).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+            let reason = "OAuth 2.0 client credentials are not supported; set A2A_AUTH_SHARED_KEY to the key of the supervisor";
+            return Err(invalid("SLACK_INTEGRATION_ENABLE_AUTH", reason.to_owned()));
         }
         let silent = text(&["SLACK_INTEGRATION_SILENCE_ENV", "SILENCE_ENV"]);
         let prompt = |name: &str| text(&[&format!("SLACK_INTEGRATION_PROMPT_{name}")]);

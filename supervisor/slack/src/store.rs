@@ -7,9 +7,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use rusqlite::{Connection, OptionalExtension, params};
 
 /// How long a handled delivery is remembered, in seconds. Slack repeats one for at most ten minutes.
-const REMEMBERED: u64 = 24 * 3600;
+const REMEMBERED: i64 = 24 * 3600;
 /// How long an idle thread is remembered, in seconds.
-const THREAD_AGE: u64 = 90 * 24 * 3600;
+const THREAD_AGE: i64 = 90 * 24 * 3600;
 
 const SCHEMA: &str = "
     PRAGMA journal_mode = WAL;
@@ -125,6 +125,6 @@ impl Store {
 }
 
 /// Seconds since 1970.
-fn now() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+fn now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
 }

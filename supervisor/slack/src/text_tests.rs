@@ -76,6 +76,7 @@ fn markdown() -> impl Strategy<Value = String> {
 }
 
 proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn what_is_shown_of_a_growing_text_stays(text in markdown(), cut in 0.0..1.0f64) {
         let at = text.floor_char_boundary((text.len() as f64 * cut) as usize);
