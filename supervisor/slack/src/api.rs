@@ -54,7 +54,9 @@ fn advice(code: &str) -> &'static str {
         "invalid_auth" | "not_authed" | "account_inactive" | "token_revoked" | "token_expired" => {
             "; install the app again, and set the new token"
         }
-        "missing_scope" => "; compare the scopes of the app with `caipe-supervisor slack manifest`, and install it again",
+        "missing_scope" => {
+            "; compare the scopes of the app with `caipe-supervisor slack manifest`, and install it again"
+        }
         "not_in_channel" | "channel_not_found" => "; invite the bot to the channel",
         "not_allowed_token_type" => "; the bot token starts with xoxb-, the app token with xapp-",
         _ => "",
@@ -76,13 +78,26 @@ impl ApiError {
             Self::Slack { code, .. } => code.as_str(),
         };
         Ok(match code {
-            "message_not_in_streaming_state" | "not_in_streaming_state" | "msg_too_long" | "msg_blocks_too_long" => {
-                Fault::StreamEnded
-            }
-            "channel_type_not_supported" | "unknown_method" | "method_deprecated" | "feature_not_enabled"
-            | "missing_recipient_user_id" | "missing_recipient_team_id" | "streaming_mode_mismatch" => Fault::NoStreams,
-            "channel_not_found" | "is_archived" | "not_in_channel" | "message_not_found" | "thread_not_found"
-            | "invalid_thread_ts" | "cannot_reply_to_message" | "restricted_action" | "user_not_found" => Fault::Gone,
+            "message_not_in_streaming_state"
+            | "not_in_streaming_state"
+            | "msg_too_long"
+            | "msg_blocks_too_long" => Fault::StreamEnded,
+            "channel_type_not_supported"
+            | "unknown_method"
+            | "method_deprecated"
+            | "feature_not_enabled"
+            | "missing_recipient_user_id"
+            | "missing_recipient_team_id"
+            | "streaming_mode_mismatch" => Fault::NoStreams,
+            "channel_not_found"
+            | "is_archived"
+            | "not_in_channel"
+            | "message_not_found"
+            | "thread_not_found"
+            | "invalid_thread_ts"
+            | "cannot_reply_to_message"
+            | "restricted_action"
+            | "user_not_found" => Fault::Gone,
             "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => Fault::Ambiguous,
             _ if self.is_unauthorized() => Fault::Gone,
             _ => Fault::Rejected,
@@ -119,7 +134,9 @@ impl Api {
 
     /// Calls a method that reads no JSON, with the members of an object as parameters.
     pub(crate) async fn read(&self, method: &str, parameters: &[(&str, &str)]) -> Result<Value, ApiError> {
-        let encode = |text: &str| percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string();
+        let encode = |text: &str| {
+            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+        };
         let query: Vec<String> =
             parameters.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
         let request = self.http.get(format!("{}/{method}?{}", self.base, query.join("&")));
@@ -138,7 +155,8 @@ impl Api {
         let request = request.bearer_auth(self.token.expose_secret()).timeout(DEADLINE);
         let response = request.send().await.map_err(failed)?;
         if response.status() == StatusCode::TOO_MANY_REQUESTS {
-            let seconds = response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+            let seconds =
+                response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
             let wait = seconds.map_or(DEFAULT_WAIT, Duration::from_secs).min(LONGEST_WAIT);
             self.limits().insert(method.to_owned(), Instant::now() + wait);
             return Err(limited(wait));

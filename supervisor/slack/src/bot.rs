@@ -127,7 +127,11 @@ async fn authenticate(api: &Api, shutdown: &CancellationToken) -> Result<Value, 
 }
 
 impl Bot {
-    async fn receive(&self, http: reqwest::Client, listener: Option<tokio::net::TcpListener>) -> Result<(), BotError> {
+    async fn receive(
+        &self,
+        http: reqwest::Client,
+        listener: Option<tokio::net::TcpListener>,
+    ) -> Result<(), BotError> {
         match (self.settings.mode, listener, &self.settings.signing_secret, &self.settings.app_token) {
             (Mode::Http, Some(listener), Some(secret), _) => {
                 let shutdown = self.shutdown.clone();
@@ -176,8 +180,12 @@ impl Bot {
     fn decide(&self, message: &Message) -> rusqlite::Result<Option<Decision>> {
         let thread = self.store.thread(&message.channel, message.answer_thread())?.unwrap_or_default();
         let waits_for_user = thread.waiting.as_ref().is_some_and(|(_, user)| *user == message.user);
-        let situation =
-            Situation { own_user: &self.own_user, own_bot: &self.own_bot, skipped: thread.skipped, waits_for_user };
+        let situation = Situation {
+            own_user: &self.own_user,
+            own_bot: &self.own_bot,
+            skipped: thread.skipped,
+            waits_for_user,
+        };
         Ok(Some(decide(message, &self.settings, &situation)))
     }
 
@@ -217,12 +225,26 @@ impl Bot {
         match decision {
             Decision::Ignore => Ok(()),
             Decision::Stop => {
-                let text = if self.stop(|key, _| key.0 == *channel && key.1 == thread, &known).await > 0 { "Stopping." } else { "Nothing is running here." };
+                let text = if self.stop(|key, _| key.0 == *channel && key.1 == thread, &known).await > 0 {
+                    "Stopping."
+                } else {
+                    "Nothing is running here."
+                };
                 self.whisper(channel, &message.user, Some(thread), text).await
             }
             Decision::New => {
-                self.save_thread(channel, thread, &Thread { last_seen: Some(message.ts.clone()), ..Thread::default() });
-                self.whisper(channel, &message.user, Some(thread), "The next message starts a new conversation.").await
+                self.save_thread(
+                    channel,
+                    thread,
+                    &Thread { last_seen: Some(message.ts.clone()), ..Thread::default() },
+                );
+                self.whisper(
+                    channel,
+                    &message.user,
+                    Some(thread),
+                    "The next message starts a new conversation.",
+                )
+                .await
             }
             Decision::Ask { template, quiet } => {
                 let text = self.request_text(message, &known, template.as_deref()).await;
@@ -240,16 +262,22 @@ impl Bot {
         if let Some(thread) = message.thread.as_deref().filter(|_| known.waiting.is_none()) {
             let after = known.last_seen.as_deref().unwrap_or("0");
             let range = (after, message.ts.as_str());
-            let earlier = self.people.thread(&self.api, &message.channel, thread, range, &self.own_user).await;
+            let earlier =
+                self.people.thread(&self.api, &message.channel, thread, range, &self.own_user).await;
             if !earlier.is_empty() {
-                text = format!("Earlier messages of this Slack thread, written by the people named:\n{earlier}\n\nThe message to you:\n{text}");
+                text = format!(
+                    "Earlier messages of this Slack thread, written by the people named:\n{earlier}\n\nThe message to you:\n{text}"
+                );
             }
         }
         text
     }
 
     async fn ask(&self, message: &Message, mut thread: Thread, text: String, quiet: bool) {
-        let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("slack {} {} {}", message.team, message.channel, message.ts).as_bytes());
+        let id = Uuid::new_v5(
+            &Uuid::NAMESPACE_OID,
+            format!("slack {} {} {}", message.team, message.channel, message.ts).as_bytes(),
+        );
         let mut request = A2aMessage::user(id.to_string(), text);
         request.context_id.clone_from(&thread.context);
         request.task_id = thread.waiting.take().map(|(task, _)| task);
@@ -263,8 +291,23 @@ impl Bot {
             team: message.team.clone(),
             user: message.user.clone(),
         };
-        let delivery = if message.user.starts_with(['U', 'W']) { Delivery::default() } else { Delivery::without_streams() };
-        Turn { id: id.to_string(), target, request, seed: None, task: None, delivery, quiet, question: message.ts.clone() }.run(self).await;
+        let delivery = if message.user.starts_with(['U', 'W']) {
+            Delivery::default()
+        } else {
+            Delivery::without_streams()
+        };
+        Turn {
+            id: id.to_string(),
+            target,
+            request,
+            seed: None,
+            task: None,
+            delivery,
+            quiet,
+            question: message.ts.clone(),
+        }
+        .run(self)
+        .await;
     }
 
     /// The metadata of a message: the user for whom the bot acts.
@@ -299,8 +342,12 @@ impl Bot {
 
     /// Stops running tasks. Returns their number.
     async fn stop(&self, matches: impl Fn(&(String, String), &str) -> bool, waiting: &Thread) -> usize {
-        let mut tasks: Vec<String> =
-            self.running().iter().filter(|(key, (_, user))| matches(key, user)).map(|(_, (task, _))| task.clone()).collect();
+        let mut tasks: Vec<String> = self
+            .running()
+            .iter()
+            .filter(|(key, (_, user))| matches(key, user))
+            .map(|(_, (task, _))| task.clone())
+            .collect();
         tasks.extend(waiting.waiting.clone().map(|(task, _)| task));
         for task in &tasks {
             if let Err(error) = self.client.cancel(task).await {
@@ -315,35 +362,62 @@ impl Bot {
             "agents" => self.agents(),
             "status" => {
                 let mine = self.running().iter().filter(|(_, (_, user))| *user == command.user).count();
-                format!("{} task(s) running, {mine} of them yours. The supervisor is {} {}.", self.running().len(), self.client.card().name, self.client.card().version)
+                format!(
+                    "{} task(s) running, {mine} of them yours. The supervisor is {} {}.",
+                    self.running().len(),
+                    self.client.card().name,
+                    self.client.card().version
+                )
             }
             "stop" => {
-                let own = |key: &(String, String), user: &str| key.0 == command.channel && user == command.user;
-                format!("Stopping {} of your tasks in this channel.", self.stop(own, &Thread::default()).await)
+                let own =
+                    |key: &(String, String), user: &str| key.0 == command.channel && user == command.user;
+                format!(
+                    "Stopping {} of your tasks in this channel.",
+                    self.stop(own, &Thread::default()).await
+                )
             }
             "" | "help" => HELP.to_owned(),
-            other => format!("`{}` is not a command. {HELP}", other.chars().take(40).filter(|c| c.is_alphanumeric()).collect::<String>()),
+            other => format!(
+                "`{}` is not a command. {HELP}",
+                other.chars().take(40).filter(|c| c.is_alphanumeric()).collect::<String>()
+            ),
         };
         self.whisper(&command.channel, &command.user, None, &text).await
     }
 
     fn agents(&self) -> String {
         let card = self.client.card();
-        let lines: Vec<String> = card.skills.iter().take(50).map(|skill| {
-            crate::text::safe(&format!("• {}: {}", skill.name, crate::text::excerpt(&skill.description, 150)), &self.secrets())
-        }).collect();
+        let lines: Vec<String> = card
+            .skills
+            .iter()
+            .take(50)
+            .map(|skill| {
+                crate::text::safe(
+                    &format!("• {}: {}", skill.name, crate::text::excerpt(&skill.description, 150)),
+                    &self.secrets(),
+                )
+            })
+            .collect();
         if lines.is_empty() { "The supervisor lists no skills.".to_owned() } else { lines.join("\n") }
     }
 
     async fn suggest(&self, channel: &str, thread: &str) -> Result<(), ApiError> {
         let prompts = ["What can you do?", "Which agents are available?"];
-        let prompts: Vec<Value> = prompts.iter().map(|text| json!({"title": text, "message": text})).collect();
+        let prompts: Vec<Value> =
+            prompts.iter().map(|text| json!({"title": text, "message": text})).collect();
         let body = json!({"channel_id": channel, "thread_ts": thread, "prompts": prompts});
         self.api.call("assistant.threads.setSuggestedPrompts", &body).await.map(drop)
     }
 
     /// A message that only one person sees.
-    pub(crate) async fn whisper(&self, channel: &str, user: &str, thread: Option<&str>, text: &str) -> Result<(), ApiError> {
+    pub(crate) async fn whisper(
+        &self,
+        channel: &str,
+        user: &str,
+        thread: Option<&str>,
+        text: &str,
+    ) -> Result<(), ApiError> {
         let mut body = json!({"channel": channel, "user": user, "text": text});
         if let Some(thread) = thread.filter(|thread| !thread.is_empty()) {
             body["thread_ts"] = thread.into();
@@ -354,7 +428,8 @@ impl Bot {
     /// What must never appear in a message.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let settings = &self.settings;
-        let tokens = [Some(&settings.bot_token), settings.app_token.as_ref(), settings.signing_secret.as_ref()];
+        let tokens =
+            [Some(&settings.bot_token), settings.app_token.as_ref(), settings.signing_secret.as_ref()];
         tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
     }
 
@@ -364,7 +439,10 @@ impl Bot {
 
     /// What is known of a thread; nothing if the database fails, which is logged.
     pub(crate) fn thread(&self, channel: &str, thread: &str) -> Thread {
-        let known = self.store.thread(channel, thread).inspect_err(|error| tracing::error!(%error, "failed to read a thread"));
+        let known = self
+            .store
+            .thread(channel, thread)
+            .inspect_err(|error| tracing::error!(%error, "failed to read a thread"));
         known.ok().flatten().unwrap_or_default()
     }
 

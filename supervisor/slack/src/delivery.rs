@@ -164,7 +164,8 @@ impl Delivery {
             chunks.push(json!({"type": "plan_update", "title": desired.title}));
         }
         let changed = desired.cards.iter().map(|card| (card.id(), card.chunk()));
-        chunks.extend(changed.filter(|(id, chunk)| self.cards.get(*id) != Some(chunk)).map(|(_, chunk)| chunk));
+        chunks
+            .extend(changed.filter(|(id, chunk)| self.cards.get(*id) != Some(chunk)).map(|(_, chunk)| chunk));
         let missing = desired.pages.get(page).and_then(|text| text.get(from..)).unwrap_or_default();
         if !missing.is_empty() {
             chunks.push(json!({"type": "markdown_text", "text": missing}));
@@ -207,7 +208,8 @@ impl Delivery {
         match call {
             Call::Start { chunks } => {
                 let (page, _) = self.streams.last().map_or((0, 0), |stream| after(desired, stream));
-                let from = self.streams.last().filter(|stream| stream.page == page).map_or(0, |stream| stream.to);
+                let from =
+                    self.streams.last().filter(|stream| stream.page == page).map_or(0, |stream| stream.to);
                 self.streams.push(Streamed { ts, page, to: from, open: true });
                 self.sent(chunks);
             }
@@ -219,7 +221,8 @@ impl Delivery {
                 }
                 self.sent(chunks);
                 self.close(ts);
-                let on_last = self.streams.last().is_some_and(|stream| stream.page + 1 >= desired.pages.len());
+                let on_last =
+                    self.streams.last().is_some_and(|stream| stream.page + 1 >= desired.pages.len());
                 self.finished = desired.ended && on_last;
             }
             Call::Post { .. } if !self.whole => self.finished = true,
@@ -249,7 +252,9 @@ impl Delivery {
                         stream.to += length;
                     }
                 }
-                Some("plan_update") => chunk["title"].as_str().unwrap_or_default().clone_into(&mut self.title),
+                Some("plan_update") => {
+                    chunk["title"].as_str().unwrap_or_default().clone_into(&mut self.title)
+                }
                 _ => {
                     let id = chunk["id"].as_str().unwrap_or_default().to_owned();
                     self.cards.insert(id, chunk.clone());
@@ -279,7 +284,9 @@ impl Delivery {
             (Call::Stop { .. }, _) if self.to_stop.is_some() => self.to_stop = None,
             (Call::Update { ts, .. }, Fault::Rejected) => self.to_stop = Some(ts.clone()),
             (Call::Delete { ts }, _) => self.messages.retain(|known| known != ts),
-            (Call::Start { .. } | Call::Post { .. } | Call::Update { .. }, Fault::Gone) => self.abandoned = true,
+            (Call::Start { .. } | Call::Post { .. } | Call::Update { .. }, Fault::Gone) => {
+                self.abandoned = true
+            }
             (Call::Append { ts, .. } | Call::Stop { ts, .. }, Fault::StreamEnded | Fault::Gone) => {
                 let ts = ts.clone();
                 self.close(&ts);

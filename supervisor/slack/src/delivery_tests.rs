@@ -43,12 +43,14 @@ impl Thread {
             }
             Call::Append { ts, chunks } => {
                 assert!(!chunks.is_empty());
-                let message = self.message(ts).filter(|message| message.streaming).ok_or(Fault::StreamEnded)?;
+                let message =
+                    self.message(ts).filter(|message| message.streaming).ok_or(Fault::StreamEnded)?;
                 message.append(chunks);
                 Ok(None)
             }
             Call::Stop { ts, chunks, blocks } => {
-                let message = self.message(ts).filter(|message| message.streaming).ok_or(Fault::StreamEnded)?;
+                let message =
+                    self.message(ts).filter(|message| message.streaming).ok_or(Fault::StreamEnded)?;
                 message.append(chunks);
                 message.streaming = false;
                 message.footers += blocks.len();

@@ -10,7 +10,10 @@ pub(crate) enum Incoming {
     Submission(Submission),
     Command(Command),
     /// A person opened a conversation with the bot.
-    ThreadStarted { channel: String, thread: String },
+    ThreadStarted {
+        channel: String,
+        thread: String,
+    },
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -82,7 +85,10 @@ impl Incoming {
         let kind = text(event, "/type");
         if kind == "assistant_thread_started" {
             let thread = event.get("assistant_thread")?;
-            return Some(Self::ThreadStarted { channel: text(thread, "/channel_id"), thread: text(thread, "/thread_ts") });
+            return Some(Self::ThreadStarted {
+                channel: text(thread, "/channel_id"),
+                thread: text(thread, "/thread_ts"),
+            });
         }
         let is_mention = kind == "app_mention";
         if (!is_mention && kind != "message") || !SUBTYPES.contains(&text(event, "/subtype").as_str()) {
@@ -93,7 +99,8 @@ impl Incoming {
             let profile = text(event, "/bot_profile/name");
             (id, if name.is_empty() { profile } else { name })
         });
-        let more = ["blocks", "attachments"].into_iter().filter_map(|key| event.get(key)).map(Value::to_string);
+        let more =
+            ["blocks", "attachments"].into_iter().filter_map(|key| event.get(key)).map(Value::to_string);
         let details: String = more.collect::<Vec<_>>().join("\n");
         Some(Self::Message(Message {
             team: text(payload, "/team_id"),

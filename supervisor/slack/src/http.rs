@@ -114,7 +114,9 @@ mod tests {
         let secret = SecretString::from("8f742231b10e8888abcd99yyyzzz85a5");
         let body = b"token=xyzz0WbapA4vBCDEFasx0q6G&team_id=T1DC2JH3J&team_domain=testteamnow&channel_id=G8PSS9T3V&channel_name=foobar&user_id=U2CERLKJA&user_name=roadrunner&command=%2Fwebhook-collect&text=&response_url=https%3A%2F%2Fhooks.slack.com%2Fcommands%2FT1DC2JH3J%2F397700885554%2F96rGlfmibIGlgcZRskXaIFfN&trigger_id=398738663015.47445629121.803a0bc887a14d10d2c447fce8b6703c";
         let signature = "v0=a2114d57b48eac39b9ad189dd8316235a7b4a8d21a10bd27519666489c69b503";
-        let check = |timestamp: &str, signature: &str, body: &[u8], now| is_signed(&secret, timestamp, signature, body, now);
+        let check = |timestamp: &str, signature: &str, body: &[u8], now| {
+            is_signed(&secret, timestamp, signature, body, now)
+        };
         assert!(check("1531420618", signature, body, 1_531_420_700));
         for (timestamp, signature, body, now) in [
             ("1531420618", signature, &body[..], 1_531_421_000),
@@ -130,9 +132,14 @@ mod tests {
 
     #[test]
     fn forms_and_json_are_read() {
-        let form = payload("application/x-www-form-urlencoded", b"payload=%7B%22type%22%3A%22block_actions%22%7D").unwrap();
+        let form =
+            payload("application/x-www-form-urlencoded", b"payload=%7B%22type%22%3A%22block_actions%22%7D")
+                .unwrap();
         assert_eq!(form["type"], "block_actions");
-        assert_eq!(payload("application/x-www-form-urlencoded", b"command=%2Fcaipe&text=a+b").unwrap()["text"], "a b");
+        assert_eq!(
+            payload("application/x-www-form-urlencoded", b"command=%2Fcaipe&text=a+b").unwrap()["text"],
+            "a b"
+        );
         assert_eq!(payload("application/json; charset=utf-8", b"{\"type\":\"x\"}").unwrap()["type"], "x");
         assert_eq!(payload("text/plain", b"x"), None);
     }

@@ -32,8 +32,8 @@ pub use api::ApiError;
 pub use bot::run;
 pub use manifest::{manifest, scopes};
 pub use settings::{
-    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings, SettingsError,
-    VictorOps,
+    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings,
+    SettingsError, VictorOps,
 };
 
 /// Why the bot ended.

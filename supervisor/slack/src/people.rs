@@ -41,7 +41,9 @@ impl People {
                 return Person { name: id.to_owned(), email: None };
             }
         };
-        let text = |path: &str| answer.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned);
+        let text = |path: &str| {
+            answer.pointer(path).and_then(Value::as_str).filter(|text| !text.is_empty()).map(str::to_owned)
+        };
         let name = ["/user/profile/display_name", "/user/profile/real_name", "/user/real_name", "/user/name"];
         let name = name.into_iter().find_map(text).unwrap_or_else(|| id.to_owned());
         let is_confirmed = answer.pointer("/user/is_email_confirmed") != Some(&Value::Bool(false));
@@ -69,9 +71,22 @@ impl People {
 
     /// The messages of a thread between two time stamps, each with its writer, oldest first. Empty if Slack does not show
     /// them.
-    pub(crate) async fn thread(&self, api: &Api, channel: &str, thread: &str, range: (&str, &str), own_user: &str) -> String {
+    pub(crate) async fn thread(
+        &self,
+        api: &Api,
+        channel: &str,
+        thread: &str,
+        range: (&str, &str),
+        own_user: &str,
+    ) -> String {
         let (after, before) = range;
-        let parameters = [("channel", channel), ("ts", thread), ("oldest", after), ("latest", before), ("limit", MOST_MESSAGES)];
+        let parameters = [
+            ("channel", channel),
+            ("ts", thread),
+            ("oldest", after),
+            ("latest", before),
+            ("limit", MOST_MESSAGES),
+        ];
         let answer = match api.read("conversations.replies", &parameters).await {
             Ok(answer) => answer,
             Err(error) => {

@@ -52,7 +52,11 @@ pub(crate) fn decide(message: &Message, settings: &Settings, situation: &Situati
         return Decision::Ignore;
     }
     if message.is_mention && channel.ai_enabled {
-        let usual = channel.custom_prompt.clone().map(|prompt| styled(prompt, prompts)).or_else(|| prompts.mention.clone());
+        let usual = channel
+            .custom_prompt
+            .clone()
+            .map(|prompt| styled(prompt, prompts))
+            .or_else(|| prompts.mention.clone());
         let template = if situation.skipped { prompts.follow_up.clone().or(usual) } else { usual };
         return word(message).unwrap_or(Decision::Ask { template, quiet: false });
     }
@@ -88,7 +92,10 @@ fn unasked(channel: &Channel, prompts: &Prompts) -> Decision {
     let quiet = channel.qanda.overthink;
     let template = if quiet {
         let rule = prompts.overthink.clone().unwrap_or_else(|| QUIET.to_owned());
-        Some(own.map_or_else(|| rule.clone(), |own| format!("{rule}\n\nFurther instructions for this channel:\n{own}")))
+        Some(own.map_or_else(
+            || rule.clone(),
+            |own| format!("{rule}\n\nFurther instructions for this channel:\n{own}"),
+        ))
     } else {
         own.map(|prompt| styled(prompt, prompts)).or_else(|| prompts.qanda.clone())
     };
@@ -124,7 +131,8 @@ fn alert(prompt: &str, message: &Message, channel: &Channel) -> String {
 /// A message that is only a command to the bot.
 fn word(message: &Message) -> Option<Decision> {
     message.thread.as_ref()?;
-    let text = message.text.split_whitespace().filter(|word| !word.starts_with("<@")).collect::<Vec<_>>().join(" ");
+    let text =
+        message.text.split_whitespace().filter(|word| !word.starts_with("<@")).collect::<Vec<_>>().join(" ");
     match text.trim_end_matches(['.', '!']).to_lowercase().as_str() {
         "stop" | "cancel" => Some(Decision::Stop),
         "new" | "reset" => Some(Decision::New),
@@ -156,7 +164,13 @@ mod tests {
     }
 
     fn message(change: impl FnOnce(&mut Message)) -> Message {
-        let mut message = Message { channel: "C1".into(), user: "U1".into(), text: "why?".into(), ts: "1.0".into(), ..Message::default() };
+        let mut message = Message {
+            channel: "C1".into(),
+            user: "U1".into(),
+            text: "why?".into(),
+            ts: "1.0".into(),
+            ..Message::default()
+        };
         change(&mut message);
         message
     }
@@ -169,18 +183,54 @@ mod tests {
         let quiet = "C1: {name: a, ai_enabled: true, qanda: {enabled: true, overthink: true}}";
         let alerts = "C1: {name: a, ai_alerts: {enabled: true}}";
         let bots = "C1: {name: a, ai_enabled: true, qanda: {enabled: true, include_bots: {enabled: true, bot_list: [pager]}}}";
-        let mention = |message: &mut Message| { message.is_mention = true; message.text = "<@UBOT> why?".into(); };
-        let bot = |name: &'static str| move |message: &mut Message| message.bot = Some(("B2".into(), name.into()));
+        let mention = |message: &mut Message| {
+            message.is_mention = true;
+            message.text = "<@UBOT> why?".into();
+        };
+        let bot =
+            |name: &'static str| move |message: &mut Message| message.bot = Some(("B2".into(), name.into()));
         let nothing = |_: &mut Message| {};
         let cases: Vec<(&str, &str, Message, &str)> = vec![
             ("mention, no channels", open, message(mention), "ask"),
             ("message, no channels", open, message(nothing), "ignore"),
             ("direct", open, message(|m| m.is_direct = true), "ask"),
-            ("direct of a bot", open, message(|m| { m.is_direct = true; m.bot = Some(("B2".into(), "x".into())); }), "ignore"),
-            ("own", open, message(|m| { m.is_direct = true; m.user = "UBOT".into(); }), "ignore"),
-            ("own as a bot", open, message(|m| { m.is_mention = true; m.bot = Some(("BBOT".into(), "x".into())); }), "ignore"),
+            (
+                "direct of a bot",
+                open,
+                message(|m| {
+                    m.is_direct = true;
+                    m.bot = Some(("B2".into(), "x".into()));
+                }),
+                "ignore",
+            ),
+            (
+                "own",
+                open,
+                message(|m| {
+                    m.is_direct = true;
+                    m.user = "UBOT".into();
+                }),
+                "ignore",
+            ),
+            (
+                "own as a bot",
+                open,
+                message(|m| {
+                    m.is_mention = true;
+                    m.bot = Some(("BBOT".into(), "x".into()));
+                }),
+                "ignore",
+            ),
             ("mention", closed, message(mention), "ask"),
-            ("mention in another channel", closed, message(|m| { mention(m); m.channel = "C2".into(); }), "ignore"),
+            (
+                "mention in another channel",
+                closed,
+                message(|m| {
+                    mention(m);
+                    m.channel = "C2".into();
+                }),
+                "ignore",
+            ),
             ("the second event of a mention", unasked, message(|m| m.text = "<@UBOT> why?".into()), "ignore"),
             ("unasked", unasked, message(nothing), "ask"),
             ("unasked in a thread", unasked, message(|m| m.thread = Some("0.1".into())), "ignore"),
@@ -190,8 +240,26 @@ mod tests {
             ("person among alerts", alerts, message(nothing), "ignore"),
             ("listed bot", bots, message(bot("pager")), "ask"),
             ("other bot", bots, message(bot("spam")), "ignore"),
-            ("stop", open, message(|m| { mention(m); m.text = "<@UBOT> Stop!".into(); m.thread = Some("0.1".into()); }), "stop"),
-            ("new", open, message(|m| { mention(m); m.text = "<@UBOT> new".into(); m.thread = Some("0.1".into()); }), "new"),
+            (
+                "stop",
+                open,
+                message(|m| {
+                    mention(m);
+                    m.text = "<@UBOT> Stop!".into();
+                    m.thread = Some("0.1".into());
+                }),
+                "stop",
+            ),
+            (
+                "new",
+                open,
+                message(|m| {
+                    mention(m);
+                    m.text = "<@UBOT> new".into();
+                    m.thread = Some("0.1".into());
+                }),
+                "new",
+            ),
         ];
         let situation = Situation { own_user: "UBOT", own_bot: "BBOT", ..Situation::default() };
         for (name, config, message, expected) in cases {
@@ -204,7 +272,11 @@ mod tests {
                 Decision::New => "new",
             };
             assert_eq!(found, expected, "{name}");
-            assert_eq!(decide(&message, &settings(config, true), &situation), Decision::Ignore, "silent: {name}");
+            assert_eq!(
+                decide(&message, &settings(config, true), &situation),
+                Decision::Ignore,
+                "silent: {name}"
+            );
         }
         let waiting = Situation { waits_for_user: true, ..situation };
         let reply = message(|m| m.thread = Some("0.1".into()));

@@ -12,7 +12,9 @@ use crate::api::{ApiError, Target};
 use crate::bot::Bot;
 use crate::delivery::Delivery;
 use crate::event::{Action, Submission};
-use crate::question::{self, ALWAYS, ANSWER, APPROVE, EDIT, QuestionRef, REJECT, answer, button, input, text_input, view};
+use crate::question::{
+    self, ALWAYS, ANSWER, APPROVE, EDIT, QuestionRef, REJECT, answer, button, input, text_input, view,
+};
 use crate::settings::Channel;
 use crate::text::excerpt;
 use crate::turn::Turn;
@@ -50,9 +52,7 @@ impl Subject {
 /// The buttons below an answer.
 pub(crate) fn feedback(subject: &Subject, channel: &Channel) -> Vec<Value> {
     let json = subject.json();
-    let thumb = |text: &str, sign: &str| {
-        json!({"text": {"type": "plain_text", "text": text}, "value": format!("{sign}|{json}"), "accessibility_label": text})
-    };
+    let thumb = |text: &str, sign: &str| json!({"text": {"type": "plain_text", "text": text}, "value": format!("{sign}|{json}"), "accessibility_label": text});
     let buttons = json!({
         "type": "feedback_buttons", "action_id": FEEDBACK,
         "positive_button": thumb("Good answer", "positive"), "negative_button": thumb("Bad answer", "negative"),
@@ -83,8 +83,12 @@ pub(crate) async fn action(bot: &Bot, action: Action) -> Result<(), ApiError> {
     match action.id.as_str() {
         APPROVE | ALWAYS | EDIT | REJECT | ANSWER => decision(bot, &action).await,
         FEEDBACK => thumb(bot, &action).await,
-        MORE => again(bot, &action, "more_detail", "Please answer the last question again, in more detail.").await,
-        LESS => again(bot, &action, "less_verbose", "Please answer the last question again, more briefly.").await,
+        MORE => {
+            again(bot, &action, "more_detail", "Please answer the last question again, in more detail.").await
+        }
+        LESS => {
+            again(bot, &action, "less_verbose", "Please answer the last question again, more briefly.").await
+        }
         WRONG | OTHER => correction(bot, &action).await,
         RETRY => fresh(bot, &action).await,
         HELP => help(bot, &action).await,
@@ -115,7 +119,9 @@ pub(crate) async fn submission(bot: &Bot, submission: &Submission) -> Result<(),
     let Some((task, form)) = open_question(bot, &reference, &submission.user).await? else { return Ok(()) };
     match answer(&form, &submission.callback, &submission.values) {
         Ok(answer) => decide(bot, &reference, (task, &form), answer, &submission.user).await,
-        Err((_, reason)) => bot.whisper(&reference.channel, &submission.user, Some(&reference.thread), &reason).await,
+        Err((_, reason)) => {
+            bot.whisper(&reference.channel, &submission.user, Some(&reference.thread), &reason).await
+        }
     }
 }
 
@@ -131,18 +137,35 @@ async fn decision(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     };
     let Some((task, form)) = open_question(bot, &reference, &action.user).await? else { return Ok(()) };
     if let Some(modal) = question::modal(&form, &action.id, &reference) {
-        return bot.api.call("views.open", &json!({"trigger_id": action.trigger, "view": modal})).await.map(drop);
+        return bot
+            .api
+            .call("views.open", &json!({"trigger_id": action.trigger, "view": modal}))
+            .await
+            .map(drop);
     }
     let answer = match action.id.as_str() {
         APPROVE => FormAnswer::Approve,
         ALWAYS => FormAnswer::Always,
-        _ => return bot.whisper(&action.channel, &action.user, Some(&action.thread), "The arguments are too long for Slack. Decide in another client.").await,
+        _ => {
+            return bot
+                .whisper(
+                    &action.channel,
+                    &action.user,
+                    Some(&action.thread),
+                    "The arguments are too long for Slack. Decide in another client.",
+                )
+                .await;
+        }
     };
     decide(bot, &reference, (task, &form), answer, &action.user).await
 }
 
 /// The task and its question, if it still waits and the person may decide; otherwise says why not.
-async fn open_question(bot: &Bot, reference: &QuestionRef, user: &str) -> Result<Option<(Task, Form)>, ApiError> {
+async fn open_question(
+    bot: &Bot,
+    reference: &QuestionRef,
+    user: &str,
+) -> Result<Option<(Task, Form)>, ApiError> {
     let QuestionRef { channel, thread, asker, .. } = reference;
     let settings = bot.settings.channels.get(channel).unwrap_or_default();
     if user != asker && !settings.approvers.iter().any(|approver| approver == user) {
@@ -154,7 +177,13 @@ async fn open_question(bot: &Bot, reference: &QuestionRef, user: &str) -> Result
         Ok(task) => task,
         Err(error) => {
             tracing::warn!(task = reference.task, %error, "failed to read a task that waits");
-            bot.whisper(channel, user, Some(thread), "The supervisor cannot be reached, or has forgotten the task. Try again later.").await?;
+            bot.whisper(
+                channel,
+                user,
+                Some(thread),
+                "The supervisor cannot be reached, or has forgotten the task. Try again later.",
+            )
+            .await?;
             return Ok(None);
         }
     };
@@ -176,7 +205,13 @@ async fn open_question(bot: &Bot, reference: &QuestionRef, user: &str) -> Result
 }
 
 /// Sends a decision, shows it, and continues the task.
-async fn decide(bot: &Bot, reference: &QuestionRef, question: (Task, &Form), answer: FormAnswer, user: &str) -> Result<(), ApiError> {
+async fn decide(
+    bot: &Bot,
+    reference: &QuestionRef,
+    question: (Task, &Form),
+    answer: FormAnswer,
+    user: &str,
+) -> Result<(), ApiError> {
     let (task, form) = question;
     let outcome = match &answer {
         FormAnswer::Approve => format!("✅ Approved by <@{user}>."),
@@ -185,14 +220,21 @@ async fn decide(bot: &Bot, reference: &QuestionRef, question: (Task, &Form), ans
         FormAnswer::Reject(reason) => {
             format!("🚫 Rejected by <@{user}>: {}", crate::delivery::escaped(&excerpt(reason, 300), 900))
         }
-        FormAnswer::Respond(_) | FormAnswer::Values(_) | FormAnswer::Words(_) => format!("✅ Answered by <@{user}>."),
+        FormAnswer::Respond(_) | FormAnswer::Values(_) | FormAnswer::Words(_) => {
+            format!("✅ Answered by <@{user}>.")
+        }
     };
     // The same decision has the same id, so it acts once.
-    let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("slack decision {} {}", task.id, reference.message).as_bytes());
-    let mut request = A2aMessage::new(caipe_a2a::model::Role::User, id.to_string(), form.parts(&answer)).within(&task.id, &task.context_id);
+    let id = Uuid::new_v5(
+        &Uuid::NAMESPACE_OID,
+        format!("slack decision {} {}", task.id, reference.message).as_bytes(),
+    );
+    let mut request = A2aMessage::new(caipe_a2a::model::Role::User, id.to_string(), form.parts(&answer))
+        .within(&task.id, &task.context_id);
     request.metadata = bot.metadata(user).await;
     let blocks = question::decided(form, &outcome, &bot.secrets());
-    let body = json!({"channel": reference.channel, "ts": reference.message, "text": outcome, "blocks": blocks});
+    let body =
+        json!({"channel": reference.channel, "ts": reference.message, "text": outcome, "blocks": blocks});
     if let Err(error) = bot.api.call("chat.update", &body).await {
         tracing::warn!(%error, "failed to show a decision");
     }
@@ -203,7 +245,16 @@ async fn decide(bot: &Bot, reference: &QuestionRef, question: (Task, &Form), ans
         user: reference.asker.clone(),
     };
     let question = reference.message.clone();
-    let turn = Turn { id: id.to_string(), target, request, seed: Some(task), task: None, delivery: Delivery::default(), quiet: false, question };
+    let turn = Turn {
+        id: id.to_string(),
+        target,
+        request,
+        seed: Some(task),
+        task: None,
+        delivery: Delivery::default(),
+        quiet: false,
+        question,
+    };
     turn.run(bot).await;
     Ok(())
 }
@@ -260,13 +311,32 @@ async fn again(bot: &Bot, action: &Action, value: &str, text: &str) -> Result<()
 }
 
 async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>) {
-    let id = Uuid::new_v5(&Uuid::NAMESPACE_OID, format!("slack press {} {}", action.trigger, action.id).as_bytes());
+    let id = Uuid::new_v5(
+        &Uuid::NAMESPACE_OID,
+        format!("slack press {} {}", action.trigger, action.id).as_bytes(),
+    );
     let mut request = A2aMessage::user(id.to_string(), text);
     request.context_id = context;
     request.metadata = bot.metadata(&action.user).await;
-    let target = Target { channel: action.channel.clone(), thread: action.thread.clone(), team: action.team.clone(), user: action.user.clone() };
+    let target = Target {
+        channel: action.channel.clone(),
+        thread: action.thread.clone(),
+        team: action.team.clone(),
+        user: action.user.clone(),
+    };
     let question = subject(&action.value).question;
-    Turn { id: id.to_string(), target, request, seed: None, task: None, delivery: Delivery::default(), quiet: false, question }.run(bot).await;
+    Turn {
+        id: id.to_string(),
+        target,
+        request,
+        seed: None,
+        task: None,
+        delivery: Delivery::default(),
+        quiet: false,
+        question,
+    }
+    .run(bot)
+    .await;
 }
 
 /// A modal that asks what is wrong.
@@ -277,7 +347,12 @@ async fn correction(bot: &Bot, action: &Action) -> Result<(), ApiError> {
         "channel": action.channel, "thread": action.thread, "team": action.team, "trigger": action.trigger, "value": action.value,
     });
     let label = if action.id == WRONG { "What is the right answer?" } else { "What should be better?" };
-    let modal = view(WRONG_MODAL, "Feedback", vec![input("words", label, &text_input(true, ""), false)], &metadata.to_string());
+    let modal = view(
+        WRONG_MODAL,
+        "Feedback",
+        vec![input("words", label, &text_input(true, ""), false)],
+        &metadata.to_string(),
+    );
     bot.api.call("views.open", &json!({"trigger_id": action.trigger, "view": modal})).await.map(drop)
 }
 
@@ -286,11 +361,18 @@ async fn corrected(bot: &Bot, submission: &Submission) -> Result<(), ApiError> {
     let text = |key: &str| metadata[key].as_str().unwrap_or_default().to_owned();
     let words = submission.values.pointer("/words/v/value").and_then(Value::as_str).unwrap_or_default();
     let action = Action {
-        id: WRONG_MODAL.to_owned(), value: text("value"), user: submission.user.clone(), team: text("team"),
-        channel: text("channel"), thread: text("thread"), trigger: text("trigger"), ..Action::default()
+        id: WRONG_MODAL.to_owned(),
+        value: text("value"),
+        user: submission.user.clone(),
+        team: text("team"),
+        channel: text("channel"),
+        thread: text("thread"),
+        trigger: text("trigger"),
+        ..Action::default()
     };
     let context = bot.thread(&action.channel, &action.thread).context;
-    send(bot, &action, format!("Your last answer was not right. {words}\n\nPlease answer again."), context).await;
+    send(bot, &action, format!("Your last answer was not right. {words}\n\nPlease answer again."), context)
+        .await;
     Ok(())
 }
 
@@ -298,13 +380,27 @@ async fn corrected(bot: &Bot, submission: &Submission) -> Result<(), ApiError> {
 async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let question = subject(&action.value).question;
     let parameters = [
-        ("channel", action.channel.as_str()), ("ts", action.thread.as_str()), ("oldest", question.as_str()),
-        ("latest", question.as_str()), ("inclusive", "true"), ("limit", "10"),
+        ("channel", action.channel.as_str()),
+        ("ts", action.thread.as_str()),
+        ("oldest", question.as_str()),
+        ("latest", question.as_str()),
+        ("inclusive", "true"),
+        ("limit", "10"),
     ];
     let answer = bot.api.read("conversations.replies", &parameters).await?;
     let mut messages = answer["messages"].as_array().into_iter().flatten();
-    let Some(text) = messages.find(|message| message["ts"] == question.as_str()).and_then(|message| message["text"].as_str()) else {
-        return bot.whisper(&action.channel, &action.user, Some(&action.thread), "The question is deleted. Ask again.").await;
+    let Some(text) = messages
+        .find(|message| message["ts"] == question.as_str())
+        .and_then(|message| message["text"].as_str())
+    else {
+        return bot
+            .whisper(
+                &action.channel,
+                &action.user,
+                Some(&action.thread),
+                "The question is deleted. Ask again.",
+            )
+            .await;
     };
     let text = bot.people.readable(&bot.api, text, &bot.own_user).await;
     send(bot, action, format!("An earlier attempt to answer this failed. {text}"), None).await;
@@ -319,10 +415,13 @@ async fn help(bot: &Bot, action: &Action) -> Result<(), ApiError> {
         true
     });
     if !is_first {
-        return bot.whisper(&action.channel, &action.user, Some(&action.thread), "Help is already on the way.").await;
+        return bot
+            .whisper(&action.channel, &action.user, Some(&action.thread), "Help is already on the way.")
+            .await;
     }
     if escalation.emoji.enabled {
-        let body = json!({"channel": action.channel, "timestamp": action.thread, "name": escalation.emoji.name});
+        let body =
+            json!({"channel": action.channel, "timestamp": action.thread, "name": escalation.emoji.name});
         if let Err(error) = bot.api.call("reactions.add", &body).await {
             tracing::warn!(%error, "failed to add a reaction");
         }
@@ -330,7 +429,8 @@ async fn help(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     if escalation.users.is_empty() {
         return Ok(());
     }
-    let mention = |id: &String| if id.starts_with('S') { format!("<!subteam^{id}>") } else { format!("<@{id}>") };
+    let mention =
+        |id: &String| if id.starts_with('S') { format!("<!subteam^{id}>") } else { format!("<@{id}>") };
     let people = escalation.users.iter().map(mention).collect::<Vec<_>>().join(" ");
     let text = format!("{people} <@{}> needs help here.", action.user);
     let body = json!({"channel": action.channel, "thread_ts": action.thread, "text": text});
@@ -341,7 +441,14 @@ async fn help(bot: &Bot, action: &Action) -> Result<(), ApiError> {
 async fn delete(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let admins = bot.settings.channels.get(&action.channel).unwrap_or_default().other.delete_admins;
     if !admins.contains(&action.user) {
-        return bot.whisper(&action.channel, &action.user, Some(&action.thread), "Only admins of this channel can delete answers.").await;
+        return bot
+            .whisper(
+                &action.channel,
+                &action.user,
+                Some(&action.thread),
+                "Only admins of this channel can delete answers.",
+            )
+            .await;
     }
     bot.api.call("chat.delete", &json!({"channel": action.channel, "ts": action.message})).await.map(drop)
 }

@@ -93,7 +93,9 @@ fn texts(form: &Form, secrets: &[String]) -> Vec<Value> {
         blocks.push(json!({"type": "section", "text": {"type": "mrkdwn", "text": format!("```{shown}```")}}));
     }
     if blocks.is_empty() {
-        blocks.push(json!({"type": "section", "text": {"type": "mrkdwn", "text": "The agent asks for an answer."}}));
+        blocks.push(
+            json!({"type": "section", "text": {"type": "mrkdwn", "text": "The agent asks for an answer."}}),
+        );
     }
     blocks
 }
@@ -116,7 +118,8 @@ pub(crate) fn button(text: &str, action: &str, value: &str, style: Option<&str>)
 pub(crate) fn modal(form: &Form, action: &str, question: &QuestionRef) -> Option<Value> {
     let blocks = match (action, &form.kind) {
         (EDIT, FormKind::Approval { arguments: Some(arguments), .. }) => {
-            let json = serde_json::to_string_pretty(arguments).ok().filter(|json| json.chars().count() <= 3_000)?;
+            let json =
+                serde_json::to_string_pretty(arguments).ok().filter(|json| json.chars().count() <= 3_000)?;
             vec![input("arguments", "Arguments (JSON)", &text_input(true, &json), false)]
         }
         (REJECT, FormKind::Approval { .. }) => vec![input("reason", "Reason", &text_input(true, ""), true)],
@@ -164,14 +167,22 @@ fn field_input(at: usize, field: &Field) -> Value {
         FieldKind::Boolean => vec![Value::Bool(true), Value::Bool(false)],
         _ => field.choices.iter().take(MOST_CHOICES).cloned().collect(),
     };
-    let options: Vec<Value> = choices.iter().enumerate().map(|(at, value)| option(&plain(value), at)).collect();
+    let options: Vec<Value> =
+        choices.iter().enumerate().map(|(at, value)| option(&plain(value), at)).collect();
     let initial = field.default.as_ref().map(plain).unwrap_or_default();
-    let chosen = |value: &Value| choices.iter().position(|choice| choice == value).and_then(|at| options.get(at));
+    let chosen =
+        |value: &Value| choices.iter().position(|choice| choice == value).and_then(|at| options.get(at));
     let mut element = match field.kind {
         FieldKind::MultiSelect if !options.is_empty() => {
             let mut element = json!({"type": "multi_static_select", "options": options});
-            let defaults: Vec<&Value> =
-                field.default.as_ref().and_then(Value::as_array).into_iter().flatten().filter_map(chosen).collect();
+            let defaults: Vec<&Value> = field
+                .default
+                .as_ref()
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(chosen)
+                .collect();
             if !defaults.is_empty() {
                 element["initial_options"] = json!(defaults);
             }
@@ -215,16 +226,27 @@ fn field_input(at: usize, field: &Field) -> Value {
 /// # Errors
 /// The block with a wrong value, and what is wrong, for Slack to show.
 pub(crate) fn answer(form: &Form, action: &str, values: &Value) -> Result<FormAnswer, (String, String)> {
-    let text = |block: &str| values.pointer(&format!("/{block}/v/value")).and_then(Value::as_str).unwrap_or_default().trim().to_owned();
+    let text = |block: &str| {
+        values
+            .pointer(&format!("/{block}/v/value"))
+            .and_then(Value::as_str)
+            .unwrap_or_default()
+            .trim()
+            .to_owned()
+    };
     match (action, &form.kind) {
-        (EDIT, _) => arguments(&text("arguments")).map(FormAnswer::Edit).map_err(|reason| ("arguments".to_owned(), reason)),
+        (EDIT, _) => arguments(&text("arguments"))
+            .map(FormAnswer::Edit)
+            .map_err(|reason| ("arguments".to_owned(), reason)),
         (REJECT, _) => {
             let reason = text("reason");
             Ok(FormAnswer::Reject(if reason.is_empty() { "rejected".to_owned() } else { reason }))
         }
         (_, FormKind::Fields(fields)) => {
             let filled = fields.iter().take(MOST_FIELDS).enumerate();
-            let values = filled.filter_map(|(at, field)| Some((field.name.clone(), field_value(field, values.pointer(&format!("/f{at}/v"))?)?)));
+            let values = filled.filter_map(|(at, field)| {
+                Some((field.name.clone(), field_value(field, values.pointer(&format!("/f{at}/v"))?)?))
+            });
             Ok(FormAnswer::Values(values.collect()))
         }
         _ => Ok(FormAnswer::Words(text("words"))),
@@ -243,7 +265,11 @@ pub(crate) fn arguments(json: &str) -> Result<Map<String, Value>, String> {
 fn field_value(field: &Field, state: &Value) -> Option<Value> {
     let choice = |option: &Value| {
         let at: usize = option.get("value")?.as_str()?.parse().ok()?;
-        if field.kind == FieldKind::Boolean { Some(Value::Bool(at == 0)) } else { field.choices.get(at).cloned() }
+        if field.kind == FieldKind::Boolean {
+            Some(Value::Bool(at == 0))
+        } else {
+            field.choices.get(at).cloned()
+        }
     };
     if let Some(options) = state.get("selected_options").and_then(Value::as_array) {
         return Some(options.iter().filter_map(choice).collect());
@@ -286,15 +312,29 @@ mod tests {
     }
 
     fn asked() -> QuestionRef {
-        QuestionRef { task: "t".into(), interaction: "i1".into(), asker: "U1".into(), ..QuestionRef::default() }
+        QuestionRef {
+            task: "t".into(),
+            interaction: "i1".into(),
+            asker: "U1".into(),
+            ..QuestionRef::default()
+        }
     }
 
     #[test]
     fn an_approval_shows_the_call_and_its_buttons() {
         let blocks = message(&approval(), &asked(), &[]);
         let text = json!(blocks).to_string();
-        assert!(text.contains("delete_issue") && text.contains("CAIPE-1") && text.contains("Only <@U1> can decide."));
-        let ids: Vec<&str> = blocks[2]["elements"].as_array().unwrap().iter().filter_map(|button| button["action_id"].as_str()).collect();
+        assert!(
+            text.contains("delete_issue")
+                && text.contains("CAIPE-1")
+                && text.contains("Only <@U1> can decide.")
+        );
+        let ids: Vec<&str> = blocks[2]["elements"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|button| button["action_id"].as_str())
+            .collect();
         assert_eq!(ids, [APPROVE, ALWAYS, EDIT, REJECT]);
         assert!(!json!(decided(&approval(), "Approved", &[])).to_string().contains("\"actions\""));
     }
@@ -302,8 +342,16 @@ mod tests {
     #[test]
     fn a_modal_is_answered_with_typed_values() {
         let modal = modal(&form(), ANSWER, &asked()).unwrap();
-        let kinds: Vec<&str> = modal["blocks"].as_array().unwrap().iter().filter_map(|block| block["element"]["type"].as_str()).collect();
-        assert_eq!(kinds, ["static_select", "number_input", "static_select", "multi_static_select", "plain_text_input"]);
+        let kinds: Vec<&str> = modal["blocks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|block| block["element"]["type"].as_str())
+            .collect();
+        assert_eq!(
+            kinds,
+            ["static_select", "number_input", "static_select", "multi_static_select", "plain_text_input"]
+        );
         let option = |at: &str| json!({"value": at});
         let values = json!({
             "f0": {"v": {"selected_option": option("1")}}, "f1": {"v": {"value": "3"}}, "f2": {"v": {"selected_option": option("0")}},

@@ -181,16 +181,21 @@ impl Channels {
     /// # Errors
     /// The line and the reason.
     pub fn read(yaml: &str) -> Result<Self, String> {
-        let channels: HashMap<String, Channel> = serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
+        let channels: HashMap<String, Channel> =
+            serde_saphyr::from_str(yaml).map_err(|error| error.to_string())?;
         for (id, channel) in &channels {
             if channel.other.escalation.victorops.enabled {
-                return Err(format!("{id}: other.escalation.victorops is not supported; list users or user groups instead"));
+                return Err(format!(
+                    "{id}: other.escalation.victorops is not supported; list users or user groups instead"
+                ));
             }
             if channel.agent_id.is_some() {
                 tracing::warn!(channel = id, "agent_id is ignored: the supervisor chooses the agents");
             }
             if channel.ai_alerts.enabled && channel.qanda.enabled && channel.qanda.include_bots.enabled {
-                return Err(format!("{id}: enable either ai_alerts or qanda.include_bots, because both answer bots"));
+                return Err(format!(
+                    "{id}: enable either ai_alerts or qanda.include_bots, because both answer bots"
+                ));
             }
         }
         Ok(Self(channels))
@@ -230,23 +235,38 @@ impl Settings {
     /// # Errors
     /// A variable that is missing or has an unexpected value.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, SettingsError> {
-        let text = |names: &[&str]| names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()));
-        let mode = match text(&["SLACK_INTEGRATION_BOT_MODE", "SLACK_BOT_MODE"]).unwrap_or_default().to_lowercase().as_str() {
+        let text = |names: &[&str]| {
+            names.iter().find_map(|name| variable(name).filter(|value| !value.trim().is_empty()))
+        };
+        let mode = match text(&["SLACK_INTEGRATION_BOT_MODE", "SLACK_BOT_MODE"])
+            .unwrap_or_default()
+            .to_lowercase()
+            .as_str()
+        {
             "" | "socket" => Mode::Socket,
             "http" => Mode::Http,
-            other => return Err(invalid("SLACK_INTEGRATION_BOT_MODE", format!("`{other}` is neither `socket` nor `http`"))),
+            other => {
+                return Err(invalid(
+                    "SLACK_INTEGRATION_BOT_MODE",
+                    format!("`{other}` is neither `socket` nor `http`"),
+                ));
+            }
         };
         let bot_token = text(&["SLACK_INTEGRATION_BOT_TOKEN", "SLACK_BOT_TOKEN"])
             .ok_or(SettingsError::Missing("SLACK_BOT_TOKEN to the bot token (xoxb-…) of the app"))?;
         let app_token = text(&["SLACK_INTEGRATION_APP_TOKEN", "SLACK_APP_TOKEN"]);
         if mode == Mode::Socket && app_token.is_none() {
-            return Err(SettingsError::Missing("SLACK_APP_TOKEN to an app-level token (xapp-…) with the scope connections:write"));
+            return Err(SettingsError::Missing(
+                "SLACK_APP_TOKEN to an app-level token (xapp-…) with the scope connections:write",
+            ));
         }
         let signing_secret = text(&["SLACK_INTEGRATION_SIGNING_SECRET", "SLACK_SIGNING_SECRET"]);
         if mode == Mode::Http && signing_secret.is_none() {
             return Err(SettingsError::Missing("SLACK_SIGNING_SECRET to the signing secret of the app"));
         }
-        if text(&["SLACK_INTEGRATION_ENABLE_AUTH"]).is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+        if text(&["SLACK_INTEGRATION_ENABLE_AUTH"])
+            .is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
+        {
             let reason = "OAuth 2.0 client credentials are not supported; set A2A_AUTH_SHARED_KEY to the key of the supervisor";
             return Err(invalid("SLACK_INTEGRATION_ENABLE_AUTH", reason.to_owned()));
         }
@@ -271,7 +291,9 @@ impl Settings {
             },
             feedback_url: text(&["CAIPE_UI_URL"]),
             api: text(&["SLACK_API_URL"]).unwrap_or_else(|| SLACK.to_owned()),
-            database: text(&["CAIPE_SLACK_DATABASE"]).unwrap_or_else(|| "caipe-slack.sqlite3".to_owned()).into(),
+            database: text(&["CAIPE_SLACK_DATABASE"])
+                .unwrap_or_else(|| "caipe-slack.sqlite3".to_owned())
+                .into(),
         })
     }
 }
@@ -298,7 +320,9 @@ mod tests {
     use super::*;
 
     fn read(variables: &[(&str, &str)]) -> Result<Settings, String> {
-        let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned());
+        let find = |name: &str| {
+            variables.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
+        };
         Settings::read(find).map_err(|error| error.to_string())
     }
 
@@ -306,13 +330,21 @@ mod tests {
     fn the_variables_of_upstream_are_read() {
         let config = "C1:\n  name: '#help'\n  ai_enabled: true\n  qanda: {enabled: true, overthink: true}\n  other:\n    escalation: {users: [U1], emoji: {enabled: true}}\n  agent_id: x\nC2:\n  name: '#off'\n";
         let settings = read(&[
-            ("SLACK_INTEGRATION_BOT_TOKEN", "xoxb-1"), ("SLACK_APP_TOKEN", "xapp-1"), ("SLACK_INTEGRATION_BOT_CONFIG", config),
-            ("SLACK_INTEGRATION_SILENCE_ENV", "TRUE"), ("SLACK_INTEGRATION_PROMPT_MENTION", "Hi {message_text}"),
-        ]).unwrap();
+            ("SLACK_INTEGRATION_BOT_TOKEN", "xoxb-1"),
+            ("SLACK_APP_TOKEN", "xapp-1"),
+            ("SLACK_INTEGRATION_BOT_CONFIG", config),
+            ("SLACK_INTEGRATION_SILENCE_ENV", "TRUE"),
+            ("SLACK_INTEGRATION_PROMPT_MENTION", "Hi {message_text}"),
+        ])
+        .unwrap();
         assert!(settings.silent && settings.mode == Mode::Socket && settings.app_name == "CAIPE");
         assert_eq!(settings.prompts.mention.as_deref(), Some("Hi {message_text}"));
         let help = settings.channels.get("C1").unwrap();
-        assert!(help.qanda.overthink && help.other.escalation.is_set() && help.other.escalation.emoji.name == "eyes");
+        assert!(
+            help.qanda.overthink
+                && help.other.escalation.is_set()
+                && help.other.escalation.emoji.name == "eyes"
+        );
         assert!(settings.channels.get("C2").is_none() && settings.channels.get("C3").is_none());
     }
 
@@ -323,8 +355,18 @@ mod tests {
             (&[("SLACK_BOT_TOKEN", "x")], "SLACK_APP_TOKEN"),
             (&[("SLACK_BOT_TOKEN", "x"), ("SLACK_BOT_MODE", "http")], "SLACK_SIGNING_SECRET"),
             (&[("SLACK_BOT_TOKEN", "x"), ("SLACK_BOT_MODE", "carrier")], "`carrier` is neither"),
-            (&[("SLACK_BOT_TOKEN", "x"), ("SLACK_APP_TOKEN", "y"), ("CAIPE_BOT_CONFIG", "C1: {ai_enabled: maybe}")], "BOT_CONFIG"),
-            (&[("SLACK_BOT_TOKEN", "x"), ("SLACK_APP_TOKEN", "y"), ("CAIPE_BOT_CONFIG", "/no/such/file")], "/no/such/file"),
+            (
+                &[
+                    ("SLACK_BOT_TOKEN", "x"),
+                    ("SLACK_APP_TOKEN", "y"),
+                    ("CAIPE_BOT_CONFIG", "C1: {ai_enabled: maybe}"),
+                ],
+                "BOT_CONFIG",
+            ),
+            (
+                &[("SLACK_BOT_TOKEN", "x"), ("SLACK_APP_TOKEN", "y"), ("CAIPE_BOT_CONFIG", "/no/such/file")],
+                "/no/such/file",
+            ),
         ] {
             assert!(read(variables).unwrap_err().contains(part), "{part}");
         }

@@ -91,7 +91,8 @@ async fn connect(http: &reqwest::Client, url: &str) -> Result<WebSocketStream<Up
         return Err(format!("it answered with HTTP {} instead of a WebSocket", response.status().as_u16()));
     }
     let upgraded = response.upgrade().await.map_err(|error| error.without_url().to_string())?;
-    let config = WebSocketConfig::default().max_message_size(Some(MOST_BYTES)).max_frame_size(Some(MOST_BYTES));
+    let config =
+        WebSocketConfig::default().max_message_size(Some(MOST_BYTES)).max_frame_size(Some(MOST_BYTES));
     Ok(WebSocketStream::from_raw_socket(upgraded, Role::Client, Some(config)).await)
 }
 

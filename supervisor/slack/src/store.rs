@@ -70,12 +70,15 @@ impl Store {
 
     pub(crate) fn thread(&self, channel: &str, thread: &str) -> rusqlite::Result<Option<Thread>> {
         let connection = self.connection();
-        let mut query = connection
-            .prepare_cached("SELECT context, last_seen, skipped, waiting FROM threads WHERE channel = ?1 AND thread = ?2")?;
+        let mut query = connection.prepare_cached(
+            "SELECT context, last_seen, skipped, waiting FROM threads WHERE channel = ?1 AND thread = ?2",
+        )?;
         query
             .query_row([channel, thread], |row| {
                 let waiting: Option<String> = row.get(3)?;
-                let waiting = waiting.and_then(|text| Some(text.split_once(' ')?).map(|(task, user)| (task.to_owned(), user.to_owned())));
+                let waiting = waiting.and_then(|text| {
+                    Some(text.split_once(' ')?).map(|(task, user)| (task.to_owned(), user.to_owned()))
+                });
                 Ok(Thread { context: row.get(0)?, last_seen: row.get(1)?, skipped: row.get(2)?, waiting })
             })
             .optional()
@@ -126,5 +129,7 @@ impl Store {
 
 /// Seconds since 1970.
 fn now() -> i64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
+    SystemTime::now()
+        .duration_since(UNIX_EPOCH)
+        .map_or(0, |time| i64::try_from(time.as_secs()).unwrap_or(i64::MAX))
 }

@@ -103,7 +103,11 @@ fn honest_link(found: &Captures<'_>) -> String {
     let (text, target) = (&found[1], &found[2]);
     let scheme = target.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     if !matches!(scheme.as_deref(), Some("http" | "https" | "mailto")) {
-        return if target.is_empty() || target.starts_with(['#', '/', '.']) { text.to_owned() } else { format!("{text} (`{target}`)") };
+        return if target.is_empty() || target.starts_with(['#', '/', '.']) {
+            text.to_owned()
+        } else {
+            format!("{text} (`{target}`)")
+        };
     }
     match (host(text), host(target)) {
         (Some(shown), Some(real)) if shown != real => format!("{text} ({target})"),
@@ -238,8 +242,12 @@ pub(crate) fn from_slack(text: &str, name: impl Fn(&str) -> Option<String>) -> S
                 let known = name(user).or_else(|| (!label.is_empty()).then(|| label.to_owned()));
                 result.push_str(&format!("@{}", known.unwrap_or_else(|| user.to_owned())));
             }
-            Some(("#", channel)) => result.push_str(&format!("#{}", if label.is_empty() { channel } else { label })),
-            Some(("!", special)) => result.push_str(&format!("@{}", special.split('^').next().unwrap_or_default())),
+            Some(("#", channel)) => {
+                result.push_str(&format!("#{}", if label.is_empty() { channel } else { label }))
+            }
+            Some(("!", special)) => {
+                result.push_str(&format!("@{}", special.split('^').next().unwrap_or_default()))
+            }
             _ if label.is_empty() || target.ends_with(label) => result.push_str(target),
             _ => result.push_str(&format!("{label} ({target})")),
         }

@@ -6,7 +6,10 @@ use super::*;
 fn mentions_links_images_and_credentials_are_neutralised() {
     let token = format!("xoxb-{}", "1234567890-abc");
     for (markdown, expected) in [
-        ("hi <!channel> and <@U012AB> in <#C012AB>", "hi <\u{200b}!channel> and <\u{200b}@U012AB> in <\u{200b}#C012AB>"),
+        (
+            "hi <!channel> and <@U012AB> in <#C012AB>",
+            "hi <\u{200b}!channel> and <\u{200b}@U012AB> in <\u{200b}#C012AB>",
+        ),
         ("ask @here or @everyone, not @hereby", "ask @\u{200b}here or @\u{200b}everyone, not @hereby"),
         ("<!-- a comment --> <!DOCTYPE html>", "<!-- a comment --> <!DOCTYPE html>"),
         ("[docs](https://example.com/a_(b))", "[docs](https://example.com/a_(b))"),
@@ -30,7 +33,10 @@ fn a_text_of_slack_is_read() {
     for (slack, expected) in [
         ("<@U1> a &lt;b&gt; &amp;lt;", "@Ann a <b> &lt;"),
         ("<@U2|bob> <@U3> <#C1|general> <!here> <!date^1^{date}|now>", "@bob @U3 #general @here @date"),
-        ("<https://a.test|docs> <https://a.test> <mailto:a@b.c|a@b.c>", "docs (https://a.test) https://a.test mailto:a@b.c"),
+        (
+            "<https://a.test|docs> <https://a.test> <mailto:a@b.c|a@b.c>",
+            "docs (https://a.test) https://a.test mailto:a@b.c",
+        ),
         ("1 < 2", "1 < 2"),
     ] {
         assert_eq!(from_slack(slack, name), expected);
@@ -47,7 +53,11 @@ fn a_code_block_continues_in_the_next_message() {
         assert_eq!(page.matches("```").count() % 2, 0, "{page}");
     }
     assert!(pages[1].starts_with("```rust\nlet value_"));
-    let lines: String = pages.iter().flat_map(|page| page.split_inclusive('\n')).filter(|line| line.starts_with("let")).collect();
+    let lines: String = pages
+        .iter()
+        .flat_map(|page| page.split_inclusive('\n'))
+        .filter(|line| line.starts_with("let"))
+        .collect();
     assert_eq!(lines, code);
 }
 
@@ -67,10 +77,21 @@ fn a_link_is_not_cut() {
 
 fn markdown() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
-        "[a-z ]{1,30}", Just("\n".to_owned()), Just("\n\n".to_owned()), Just("```rust\n".to_owned()), Just("```\n".to_owned()),
-        Just("| a | b |\n".to_owned()), Just("|---|---|\n".to_owned()), Just("[docs](https://a.test/b)".to_owned()),
-        Just("[https://a.test](https://b.test)".to_owned()), Just("<!channel>".to_owned()), Just("@here ".to_owned()),
-        Just("![".to_owned()), Just("é😀".to_owned()), "[a-z]{200,3000}", "([a-z]{1,9} ){100,400}",
+        "[a-z ]{1,30}",
+        Just("\n".to_owned()),
+        Just("\n\n".to_owned()),
+        Just("```rust\n".to_owned()),
+        Just("```\n".to_owned()),
+        Just("| a | b |\n".to_owned()),
+        Just("|---|---|\n".to_owned()),
+        Just("[docs](https://a.test/b)".to_owned()),
+        Just("[https://a.test](https://b.test)".to_owned()),
+        Just("<!channel>".to_owned()),
+        Just("@here ".to_owned()),
+        Just("![".to_owned()),
+        Just("é😀".to_owned()),
+        "[a-z]{200,3000}",
+        "([a-z]{1,9} ){100,400}",
     ];
     proptest::collection::vec(piece, 1..40).prop_map(|pieces| pieces.concat())
 }

@@ -173,10 +173,9 @@ impl Transcript {
             line.trim_start_matches(['🔧', '🔍', '✍', ' ']).clone_into(&mut self.activity);
         }
         let agent = notice.activity.as_ref().and_then(|activity| activity.agent.as_deref());
-        let is_agent = notice
-            .activity
-            .as_ref()
-            .is_some_and(|activity| matches!(activity.event, ActivityEvent::AgentStart | ActivityEvent::AgentEnd));
+        let is_agent = notice.activity.as_ref().is_some_and(|activity| {
+            matches!(activity.event, ActivityEvent::AgentStart | ActivityEvent::AgentEnd)
+        });
         if self.has_plan || (notice.depth > 0 && !is_agent) {
             if notice.sign != Sign::Started && !is_agent {
                 self.add_call(agent, line);
@@ -216,9 +215,16 @@ impl Transcript {
             Some(card) => card.status = status,
             None if status.is_over() || is_full => {}
             None => {
-                let title = line.trim_start_matches(['🔧', '🔍', '✍', ' ']).trim_end_matches("...").to_owned();
+                let title =
+                    line.trim_start_matches(['🔧', '🔍', '✍', ' ']).trim_end_matches("...").to_owned();
                 let id = call.unwrap_or_else(|| format!("call-{}", self.cards.len()));
-                self.cards.push(Card { id, title, agent: agent.map(str::to_owned), status, calls: Vec::new() });
+                self.cards.push(Card {
+                    id,
+                    title,
+                    agent: agent.map(str::to_owned),
+                    status,
+                    calls: Vec::new(),
+                });
             }
         }
     }

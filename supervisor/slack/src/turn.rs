@@ -119,7 +119,9 @@ impl Turn {
                 tracing::warn!(task = self.task, %error, "failed to follow a task");
                 vec![ViewEvent::End(End::Failed(explain(&error)))]
             }
-            None => vec![ViewEvent::End(End::Failed("The stream of the agent ended before its answer.".to_owned()))],
+            None => vec![ViewEvent::End(End::Failed(
+                "The stream of the agent ended before its answer.".to_owned(),
+            ))],
         };
         progress.is_dirty |= !shows.is_empty();
         shows.into_iter().for_each(|show| progress.transcript.apply(show));
@@ -215,7 +217,8 @@ impl Turn {
         bot.running().remove(&(channel, thread));
         if self.delivery.is_abandoned() {
             tracing::error!(
-                task = self.task, channel = self.target.channel,
+                task = self.task,
+                channel = self.target.channel,
                 "gave up showing an answer: Slack accepts no message in the thread; the channel, the thread or the message may be deleted"
             );
         } else if let Err(error) = self.ask(bot, progress).await {
@@ -228,7 +231,8 @@ impl Turn {
 
     /// Posts the question of a task that waits.
     async fn ask(&mut self, bot: &Bot, progress: &Progress) -> Result<(), ApiError> {
-        let (Some(End::InputRequired), Some(form)) = (progress.transcript.end(), progress.transcript.form()) else {
+        let (Some(End::InputRequired), Some(form)) = (progress.transcript.end(), progress.transcript.form())
+        else {
             return Ok(());
         };
         let reference = QuestionRef {
@@ -250,7 +254,8 @@ impl Turn {
 
     fn save(&self, bot: &Bot) {
         let saved = serde_json::to_string(self).map_err(|error| error.to_string());
-        let saved = saved.and_then(|state| bot.store.save_turn(&self.id, &state).map_err(|error| error.to_string()));
+        let saved =
+            saved.and_then(|state| bot.store.save_turn(&self.id, &state).map_err(|error| error.to_string()));
         if let Err(error) = saved {
             tracing::error!(error, "failed to save a turn; a restart would not continue it");
         }

@@ -47,16 +47,21 @@ pub(super) async fn run(args: SlackArgs) -> anyhow::Result<ExitCode> {
 
 /// Waits for the supervisor, which may start later; `None` if the program is stopped first.
 async fn connect(args: &SlackArgs, shutdown: &CancellationToken) -> anyhow::Result<Option<A2aClient>> {
-    let number = |name: &str, default: u64| std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).unwrap_or(default);
+    let number = |name: &str, default: u64| {
+        std::env::var(name).ok().and_then(|value| value.trim().parse().ok()).unwrap_or(default)
+    };
     let retries = number("CAIPE_CONNECT_RETRIES", u64::from(CONNECT_RETRIES)).max(1);
     let delay = Duration::from_secs(number("CAIPE_CONNECT_RETRY_DELAY", CONNECT_RETRY_DELAY));
     for attempt in 1.. {
         match connect_once(args).await {
             Ok(client) => return Ok(Some(client)),
             Err(error) if attempt >= retries || !error.is_transient() => {
-                return Err(error).with_context(|| format!("failed to connect to the supervisor at {}", args.url));
+                return Err(error)
+                    .with_context(|| format!("failed to connect to the supervisor at {}", args.url));
             }
-            Err(error) => tracing::warn!(%error, "the supervisor does not answer yet; attempt {attempt} of {retries}"),
+            Err(error) => {
+                tracing::warn!(%error, "the supervisor does not answer yet; attempt {attempt} of {retries}")
+            }
         }
         tokio::select! {
             () = tokio::time::sleep(delay) => {}
@@ -75,7 +80,8 @@ async fn connect_once(args: &SlackArgs) -> Result<A2aClient, ClientError> {
         ..ClientOptions::default()
     };
     let http = http_builder().build();
-    let http = http.map_err(|error| ClientError::Protocol(format!("the HTTP client cannot be built: {error}")))?;
+    let http =
+        http.map_err(|error| ClientError::Protocol(format!("the HTTP client cannot be built: {error}")))?;
     A2aClient::connect(&args.url, http, options).await
 }
 

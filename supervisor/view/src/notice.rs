@@ -44,7 +44,8 @@ impl Notice {
             return output(&text, depth, activity);
         }
         let sign = facts.or(from_text).unwrap_or(Sign::Started);
-        let text = Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| line(activity.as_ref()?))?;
+        let text =
+            Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| line(activity.as_ref()?))?;
         Some(Self { depth, sign, text, activity })
     }
 

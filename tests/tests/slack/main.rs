@@ -4,7 +4,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
-use caipe_fixtures::slack::{APP_TOKEN, BOT_TOKEN, BOT_USER, FakeSlack, Failure, Message, Options};
+use caipe_fixtures::slack::{APP_TOKEN, BOT_TOKEN, BOT_USER, Failure, FakeSlack, Message, Options};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor};
@@ -42,11 +42,20 @@ impl Rig {
     }
 
     /// Waits until the bot's messages in a thread fulfil a condition.
-    async fn until(&self, thread: &str, what: &str, holds: impl Fn(&[Message]) -> bool) -> Result<Vec<Message>> {
+    async fn until(
+        &self,
+        thread: &str,
+        what: &str,
+        holds: impl Fn(&[Message]) -> bool,
+    ) -> Result<Vec<Message>> {
         let channel = if thread.starts_with('D') { thread } else { "C1" };
         let found = self.slack.until(LIMIT, |slack| holds(&own(slack, channel, thread))).await;
         let messages = own(&self.slack, channel, thread);
-        ensure!(found, "{what}: {messages:#?}\n{:#?}", self.slack.calls().iter().rev().take(12).collect::<Vec<_>>());
+        ensure!(
+            found,
+            "{what}: {messages:#?}\n{:#?}",
+            self.slack.calls().iter().rev().take(12).collect::<Vec<_>>()
+        );
         Ok(messages)
     }
 
@@ -84,7 +93,8 @@ fn bot(setup: &Setup, supervisor: &Supervisor, slack: &FakeSlack, config: &str) 
 fn echo(agents: &[&str]) -> Result<Scenario> {
     let server = programs::fixture_mcp()?;
     let scenario = agents.iter().fold(Scenario::new(), |scenario, agent| scenario.agent(agent, &server, &[]));
-    let turns = |scenario: Scenario, agent: &&str| scenario.agent_calls(agent, "echo", json!({"text": "{{ user }}"}));
+    let turns =
+        |scenario: Scenario, agent: &&str| scenario.agent_calls(agent, "echo", json!({"text": "{{ user }}"}));
     Ok(agents.iter().fold(scenario, turns))
 }
 
@@ -102,12 +112,16 @@ fn slow() -> Scenario {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_mention_is_answered_once_and_the_thread_is_a_conversation() -> Result<()> {
-    let rig = Rig::simple(&Scenario::new().answers("hello", "Hello **you**.").answers("again", "Again <!channel>.")).await?;
+    let rig = Rig::simple(
+        &Scenario::new().answers("hello", "Hello **you**.").answers("again", "Again <!channel>."),
+    )
+    .await?;
     let thread = rig.slack.mention("C1", "UANN", "hello", None);
     let messages = rig.answer(&thread).await?;
     assert_eq!(text(&messages), "Hello **you**.");
     rig.slack.mention("C1", "UANN", "again", Some(&thread));
-    let both = |messages: &[Message]| messages.len() == 2 && messages.iter().all(|message| !message.streaming);
+    let both =
+        |messages: &[Message]| messages.len() == 2 && messages.iter().all(|message| !message.streaming);
     let messages = rig.until(&thread, "no second answer", both).await?;
     assert_eq!(messages[1].text, "Again <\u{200b}!channel>.");
     let direct = rig.slack.direct("UBOB", "hello", None);
@@ -118,14 +132,18 @@ async fn a_mention_is_answered_once_and_the_thread_is_a_conversation() -> Result
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_plan_is_a_task_list_and_the_answer_follows() -> Result<()> {
-    let rig = Rig::simple(&echo(&["jira", "github", "slack"])?.asks("report", &["jira", "github", "slack"])).await?;
+    let rig = Rig::simple(&echo(&["jira", "github", "slack"])?.asks("report", &["jira", "github", "slack"]))
+        .await?;
     let thread = rig.slack.mention("C1", "UANN", "report", None);
     let messages = rig.answer(&thread).await?;
     let plan = &messages[0];
     assert_eq!(plan.title, "3 of 3 steps completed");
     let titles: Vec<&str> = plan.cards.iter().map(|card| card.title.as_str()).collect();
     assert_eq!(titles, ["[Jira] report", "[Github] report", "[Slack] report"]);
-    assert!(plan.cards.iter().all(|card| card.status == "complete" && card.details.contains("Echo")), "{plan:#?}");
+    assert!(
+        plan.cards.iter().all(|card| card.status == "complete" && card.details.contains("Echo")),
+        "{plan:#?}"
+    );
     let shown = text(&messages);
     for part in ["I'll ask them.", "jira says: jira: report", "github says", "slack says"] {
         assert_eq!(shown.matches(part).count(), 1, "{part}: {shown}");
@@ -135,7 +153,8 @@ async fn a_plan_is_a_task_list_and_the_answer_follows() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_answer_continues_in_further_messages() -> Result<()> {
-    let lines: String = (0..1_000).map(|line| format!("let value_{line:04} = compute({line}) + offset;\n")).collect();
+    let lines: String =
+        (0..1_000).map(|line| format!("let value_{line:04} = compute({line}) + offset;\n")).collect();
     let answer = format!("Here:\n\n```rust\n{lines}```\n\nDone.");
     let rig = Rig::simple(&Scenario::new().answers("long", &answer)).await?;
     let thread = rig.slack.mention("C1", "UANN", "long", None);
@@ -144,7 +163,8 @@ async fn a_long_answer_continues_in_further_messages() -> Result<()> {
     for message in &messages {
         assert_eq!(message.text.matches("```").count() % 2, 0);
     }
-    let shown: String = text(&messages).split_inclusive('\n').filter(|line| line.starts_with("let ")).collect();
+    let shown: String =
+        text(&messages).split_inclusive('\n').filter(|line| line.starts_with("let ")).collect();
     assert_eq!(shown, lines);
     Ok(())
 }
@@ -163,17 +183,24 @@ async fn only_the_person_who_asked_approves_and_the_decision_stays_visible() -> 
     let question = with_action(&messages, "caipe_approve").context("no question")?;
     ensure!(question.block_text().contains("jira: write it"), "{question:#?}");
     rig.slack.press("C1", "UBOB", &question, "caipe_approve");
-    let refused = |slack: &FakeSlack| slack.whispers().iter().any(|whisper| whisper.user == "UBOB" && whisper.text.contains("<@UANN>"));
+    let refused = |slack: &FakeSlack| {
+        slack.whispers().iter().any(|whisper| whisper.user == "UBOB" && whisper.text.contains("<@UANN>"))
+    };
     ensure!(rig.slack.until(LIMIT, refused).await, "another person is not told why");
     rig.restart_bot().await?;
     rig.slack.press("C1", "UANN", &question, "caipe_approve");
     let messages = rig.answer(&thread).await?;
     let shown = text(&messages);
     assert_eq!(shown.matches("jira says: jira: write it").count(), 1, "{shown}");
-    let decided = messages.iter().find(|message| message.ts == question.ts).context("the question is gone")?;
-    ensure!(decided.block_text().contains("Approved by <@UANN>") && decided.value_of("caipe_approve").is_none(), "{decided:#?}");
+    let decided =
+        messages.iter().find(|message| message.ts == question.ts).context("the question is gone")?;
+    ensure!(
+        decided.block_text().contains("Approved by <@UANN>") && decided.value_of("caipe_approve").is_none(),
+        "{decided:#?}"
+    );
     rig.slack.press("C1", "UANN", &question, "caipe_approve");
-    let told = |slack: &FakeSlack| slack.whispers().iter().any(|whisper| whisper.text.contains("already decided"));
+    let told =
+        |slack: &FakeSlack| slack.whispers().iter().any(|whisper| whisper.text.contains("already decided"));
     ensure!(rig.slack.until(LIMIT, told).await, "nobody says that it is decided");
     Ok(())
 }
@@ -184,7 +211,11 @@ async fn a_call_is_rejected_with_a_reason_or_edited() -> Result<()> {
     let mut modals = 0;
     for (action, values, expected) in [
         ("caipe_reject", json!({"reason": {"v": {"value": "not today"}}}), "not today"),
-        ("caipe_edit", json!({"arguments": {"v": {"value": "{\"text\": \"something else\"}"}}}), "jira says: something else"),
+        (
+            "caipe_edit",
+            json!({"arguments": {"v": {"value": "{\"text\": \"something else\"}"}}}),
+            "jira says: something else",
+        ),
     ] {
         let thread = rig.slack.mention("C1", "UANN", "write it", None);
         let asked = |messages: &[Message]| with_action(messages, action).is_some();
@@ -195,7 +226,14 @@ async fn a_call_is_rejected_with_a_reason_or_edited() -> Result<()> {
         let modal = rig.slack.modals().pop().context("no modal")?;
         if action == "caipe_edit" {
             rig.slack.submit("UANN", &modal, json!({"arguments": {"v": {"value": "nonsense"}}}));
-            ensure!(rig.slack.until(LIMIT, |slack| slack.answers().iter().any(|answer| answer["response_action"] == "errors")).await);
+            ensure!(
+                rig.slack
+                    .until(LIMIT, |slack| slack
+                        .answers()
+                        .iter()
+                        .any(|answer| answer["response_action"] == "errors"))
+                    .await
+            );
         }
         rig.slack.submit("UANN", &modal, values);
         let shown = text(&rig.answer(&thread).await?);
@@ -218,7 +256,12 @@ async fn a_form_is_answered_in_a_modal() -> Result<()> {
     let thread = rig.slack.mention("C1", "UANN", "form", None);
     let asked = |messages: &[Message]| with_action(messages, "caipe_answer").is_some();
     let messages = rig.until(&thread, "no form is shown", asked).await?;
-    rig.slack.press("C1", "UANN", &with_action(&messages, "caipe_answer").context("no form")?, "caipe_answer");
+    rig.slack.press(
+        "C1",
+        "UANN",
+        &with_action(&messages, "caipe_answer").context("no form")?,
+        "caipe_answer",
+    );
     ensure!(rig.slack.until(LIMIT, |slack| !slack.modals().is_empty()).await, "no modal opens");
     let modal = rig.slack.modals().pop().context("no modal")?;
     assert_eq!(modal["blocks"][0]["element"]["type"], "static_select");
@@ -250,9 +293,21 @@ async fn streams_that_expire_or_are_missing_and_limits_lose_no_text() -> Result<
     for (name, options, failures) in [
         ("expiry", expiring, vec![]),
         ("no streams", missing, vec![]),
-        ("limits", Options::default(), vec![("chat.startStream", Failure::RateLimit(1)), ("chat.appendStream", Failure::RateLimit(1)), ("chat.stopStream", Failure::RateLimit(1))]),
+        (
+            "limits",
+            Options::default(),
+            vec![
+                ("chat.startStream", Failure::RateLimit(1)),
+                ("chat.appendStream", Failure::RateLimit(1)),
+                ("chat.stopStream", Failure::RateLimit(1)),
+            ],
+        ),
         ("a lost answer", Options::default(), vec![("chat.appendStream", Failure::Lost)]),
-        ("a rejected call", Options::default(), vec![("chat.appendStream", Failure::Code("invalid_chunks".to_owned()))]),
+        (
+            "a rejected call",
+            Options::default(),
+            vec![("chat.appendStream", Failure::Code("invalid_chunks".to_owned()))],
+        ),
     ] {
         let rig = Rig::start(&slow(), options, "").await?;
         for (method, failure) in failures {
@@ -260,7 +315,11 @@ async fn streams_that_expire_or_are_missing_and_limits_lose_no_text() -> Result<
         }
         let thread = rig.slack.mention("C1", "UANN", "slow", None);
         let messages = rig.answer(&thread).await.with_context(|| name.to_owned())?;
-        assert_eq!(text(&messages).split_whitespace().collect::<Vec<_>>(), words.split_whitespace().collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            text(&messages).split_whitespace().collect::<Vec<_>>(),
+            words.split_whitespace().collect::<Vec<_>>(),
+            "{name}"
+        );
     }
     Ok(())
 }
@@ -271,7 +330,9 @@ async fn redeliveries_act_once_over_reconnects() -> Result<()> {
     let thread = rig.slack.mention("C1", "UANN", "hello", None);
     rig.answer(&thread).await?;
     rig.slack.disconnect();
-    let repeat = |rig: &Rig| rig.slack.event(json!({"type": "app_mention", "channel": "C1", "user": "UANN", "text": format!("<@{BOT_USER}> hello"), "ts": thread, "channel_type": "channel"}));
+    let repeat = |rig: &Rig| {
+        rig.slack.event(json!({"type": "app_mention", "channel": "C1", "user": "UANN", "text": format!("<@{BOT_USER}> hello"), "ts": thread, "channel_type": "channel"}))
+    };
     repeat(&rig);
     rig.restart_bot().await?;
     repeat(&rig);
@@ -288,10 +349,18 @@ async fn a_task_is_stopped_from_its_thread() -> Result<()> {
     let thread = rig.slack.mention("C1", "UANN", "slow", None);
     rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
     rig.slack.mention("C1", "UANN", "stop", Some(&thread));
-    let messages = rig.until(&thread, "it does not stop", |messages| text(messages).contains("_Stopped._")).await?;
+    let messages =
+        rig.until(&thread, "it does not stop", |messages| text(messages).contains("_Stopped._")).await?;
     ensure!(!text(&messages).contains("word59"));
     rig.slack.command("C1", "UANN", "status");
-    ensure!(rig.slack.until(LIMIT, |slack| slack.whispers().iter().any(|whisper| whisper.text.contains("0 task(s) running"))).await);
+    ensure!(
+        rig.slack
+            .until(LIMIT, |slack| slack
+                .whispers()
+                .iter()
+                .any(|whisper| whisper.text.contains("0 task(s) running")))
+            .await
+    );
     Ok(())
 }
 
@@ -307,7 +376,14 @@ async fn feedback_asks_again_and_a_failure_offers_a_retry() -> Result<()> {
     let answer = rig.answer(&thread).await?.remove(0);
     let value = answer.value_of("caipe_feedback").context("no buttons")?.replacen("positive", "negative", 1);
     rig.slack.press_with("C1", "UANN", &answer, "caipe_feedback", &value);
-    ensure!(rig.slack.until(LIMIT, |slack| slack.whispers().iter().any(|whisper| whisper.value_of("caipe_feedback_less_verbose").is_some())).await);
+    ensure!(
+        rig.slack
+            .until(LIMIT, |slack| slack
+                .whispers()
+                .iter()
+                .any(|whisper| whisper.value_of("caipe_feedback_less_verbose").is_some()))
+            .await
+    );
     let whisper = rig.slack.whispers().pop().context("no question")?;
     rig.slack.press("C1", "UANN", &whisper, "caipe_feedback_less_verbose");
     rig.until(&thread, "no briefer answer", |messages| text(messages).contains("Hi.")).await?;
@@ -316,8 +392,14 @@ async fn feedback_asks_again_and_a_failure_offers_a_retry() -> Result<()> {
     let failed = |messages: &[Message]| with_action(messages, "caipe_retry").is_some();
     let messages = rig.until(&thread, "no retry is offered", failed).await?;
     ensure!(text(&messages).contains("⚠️"), "{messages:#?}");
-    rig.slack.press("C1", "UANN", &with_action(&messages, "caipe_retry").context("no button")?, "caipe_retry");
-    rig.until(&thread, "the retry has no answer", |messages| text(messages).contains("Now it works.")).await?;
+    rig.slack.press(
+        "C1",
+        "UANN",
+        &with_action(&messages, "caipe_retry").context("no button")?,
+        "caipe_retry",
+    );
+    rig.until(&thread, "the retry has no answer", |messages| text(messages).contains("Now it works."))
+        .await?;
     Ok(())
 }
 
