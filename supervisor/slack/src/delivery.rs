@@ -107,12 +107,6 @@ impl Delivery {
         self.whole
     }
 
-    /// The time stamp of the newest message.
-    pub(crate) fn last_message(&self) -> Option<&str> {
-        let streamed = self.streams.last().map(|stream| stream.ts.as_str());
-        self.messages.last().map(String::as_str).or(streamed)
-    }
-
     /// The next call; `None` if there is nothing to do now.
     pub(crate) fn next(&self, desired: &Desired) -> Option<Call> {
         if self.is_over() {

@@ -13,8 +13,9 @@ use axum::routing::{get, post};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
 
-use crate::bot::{Bot, Reply};
+use crate::accept::Reply;
 use crate::event::Incoming;
+use crate::state::Bot;
 
 /// How old a request may be, in seconds, as Slack recommends.
 const MOST_AGE: u64 = 5 * 60;

@@ -1,7 +1,7 @@
 //! The Slack bot: an A2A client of a supervisor that shows tasks in Slack.
 //!
 //! ```text
-//! socket | http -> event -> bot (policy) -> turn -> caipe_a2a::client
+//! socket | http -> event -> accept (policy) -> turn -> caipe_a2a::client
 //!                            press |          |
 //!                                  v          v
 //!                 view -> transcript (what is to be shown) -> delivery (the next call) -> api
@@ -9,51 +9,32 @@
 //!
 //! `event`, `policy`, `question`, `text`, `transcript` and `delivery` are pure.
 
+mod accept;
 mod api;
-mod bot;
 mod delivery;
+mod error;
 mod event;
+mod footer;
 mod http;
 mod manifest;
 mod people;
 mod policy;
 mod press;
 mod question;
+mod run;
 mod settings;
 mod socket;
+mod state;
 mod store;
 mod text;
 mod transcript;
 mod turn;
 
-use std::path::PathBuf;
-
 pub use api::ApiError;
-pub use bot::run;
+pub use error::BotError;
 pub use manifest::{manifest, scopes};
+pub use run::run;
 pub use settings::{
     Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings,
     SettingsError, VictorOps,
 };
-
-/// Why the bot ended.
-#[derive(Debug, thiserror::Error)]
-pub enum BotError {
-    /// Slack rejects a token.
-    #[error(transparent)]
-    Api(#[from] ApiError),
-    /// The database cannot be used.
-    #[error("failed to open {}: {reason}; set CAIPE_SLACK_DATABASE to a file in a folder that can be written", path.display())]
-    Store {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        reason: String,
-    },
-    /// Events over HTTP cannot be received.
-    #[error("failed to serve events over HTTP: {0}")]
-    Listen(std::io::Error),
-    /// The mode lacks its token or its listener.
-    #[error("failed to receive events: Socket Mode needs an app token, HTTP a signing secret and an address")]
-    Mode,
-}

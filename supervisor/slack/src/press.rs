@@ -4,79 +4,28 @@ use std::time::Duration;
 
 use caipe_a2a::model::{Event, Message as A2aMessage, Task, TaskState};
 use caipe_view::{Form, FormAnswer, View};
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::{ApiError, Target};
-use crate::bot::Bot;
 use crate::delivery::Delivery;
 use crate::event::{Action, Submission};
+use crate::footer::{DELETE, FEEDBACK, HELP, RETRY, Subject};
 use crate::question::{
     self, ALWAYS, ANSWER, APPROVE, EDIT, QuestionRef, REJECT, answer, button, input, text_input, view,
 };
-use crate::settings::Channel;
+use crate::state::Bot;
 use crate::text::excerpt;
 use crate::turn::Turn;
 
-const FEEDBACK: &str = "caipe_feedback";
 const MORE: &str = "caipe_feedback_more_detail";
 const LESS: &str = "caipe_feedback_less_verbose";
 const WRONG: &str = "caipe_feedback_wrong_answer";
 const OTHER: &str = "caipe_feedback_other";
-const RETRY: &str = "caipe_retry";
-const HELP: &str = "caipe_escalation_get_help";
-const DELETE: &str = "caipe_delete_message";
 const WRONG_MODAL: &str = "caipe_wrong_answer_modal";
 
 /// How long sending feedback may take.
 const FEEDBACK_DEADLINE: Duration = Duration::from_secs(10);
-
-/// The turn that a button belongs to.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default)]
-pub(crate) struct Subject {
-    pub(crate) task: String,
-    /// The time stamp of the message that asked.
-    pub(crate) question: String,
-    pub(crate) asker: String,
-    pub(crate) trace: String,
-}
-
-impl Subject {
-    fn json(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default()
-    }
-}
-
-/// The buttons below an answer.
-pub(crate) fn feedback(subject: &Subject, channel: &Channel) -> Vec<Value> {
-    let json = subject.json();
-    let thumb = |text: &str, sign: &str| json!({"text": {"type": "plain_text", "text": text}, "value": format!("{sign}|{json}"), "accessibility_label": text});
-    let buttons = json!({
-        "type": "feedback_buttons", "action_id": FEEDBACK,
-        "positive_button": thumb("Good answer", "positive"), "negative_button": thumb("Bad answer", "negative"),
-    });
-    let mut elements = vec![buttons];
-    if !channel.other.delete_admins.is_empty() {
-        elements.push(json!({
-            "type": "icon_button", "icon": "trash", "action_id": DELETE, "value": json,
-            "text": {"type": "plain_text", "text": "Delete"},
-            "visible_to_user_ids": channel.other.delete_admins.iter().take(10).collect::<Vec<_>>(),
-        }));
-    }
-    vec![json!({"type": "context_actions", "elements": elements})]
-}
-
-/// The buttons below a failure.
-pub(crate) fn retry(subject: &Subject, channel: &Channel) -> Vec<Value> {
-    let json = subject.json();
-    let mut elements = vec![button("Retry", RETRY, &json, Some("primary"))];
-    if channel.other.escalation.is_set() {
-        elements.push(button("Get help", HELP, &json, None));
-    }
-    vec![json!({"type": "actions", "elements": elements})]
-}
 
 /// Handles the press of a button.
 pub(crate) async fn action(bot: &Bot, action: Action) -> Result<(), ApiError> {
@@ -263,7 +212,7 @@ async fn decide(
 async fn thumb(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let (sign, json) = action.value.split_once('|').unwrap_or((&action.value, ""));
     let liked = sign == "positive";
-    score(bot, action, &subject(json), if liked { "thumbs_up" } else { "thumbs_down" }, liked).await;
+    score(bot, action, &Subject::read(json), if liked { "thumbs_up" } else { "thumbs_down" }, liked).await;
     if liked {
         return bot.whisper(&action.channel, &action.user, Some(&action.thread), "Thank you!").await;
     }
@@ -280,10 +229,6 @@ async fn thumb(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let blocks = json!([{"type": "section", "text": {"type": "plain_text", "text": text}}, {"type": "actions", "elements": elements}]);
     let body = json!({"channel": action.channel, "user": action.user, "thread_ts": action.thread, "text": text, "blocks": blocks});
     bot.api.call("chat.postEphemeral", &body).await.map(drop)
-}
-
-fn subject(json: &str) -> Subject {
-    serde_json::from_str(json).unwrap_or_default()
 }
 
 /// Reports feedback to the web UI, as upstream's bot does. A failure is logged.
@@ -304,7 +249,7 @@ async fn score(bot: &Bot, action: &Action, subject: &Subject, value: &str, liked
 
 /// Asks again in the same conversation.
 async fn again(bot: &Bot, action: &Action, value: &str, text: &str) -> Result<(), ApiError> {
-    score(bot, action, &subject(&action.value), value, false).await;
+    score(bot, action, &Subject::read(&action.value), value, false).await;
     let context = bot.thread(&action.channel, &action.thread).context;
     send(bot, action, text.to_owned(), context).await;
     Ok(())
@@ -324,7 +269,7 @@ async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>)
         team: action.team.clone(),
         user: action.user.clone(),
     };
-    let question = subject(&action.value).question;
+    let question = Subject::read(&action.value).question;
     Turn {
         id: id.to_string(),
         target,
@@ -342,7 +287,7 @@ async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>)
 /// A modal that asks what is wrong.
 async fn correction(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let kind = if action.id == WRONG { "wrong_answer" } else { "other" };
-    score(bot, action, &subject(&action.value), kind, false).await;
+    score(bot, action, &Subject::read(&action.value), kind, false).await;
     let metadata = json!({
         "channel": action.channel, "thread": action.thread, "team": action.team, "trigger": action.trigger, "value": action.value,
     });
@@ -378,7 +323,7 @@ async fn corrected(bot: &Bot, submission: &Submission) -> Result<(), ApiError> {
 
 /// Asks the same question in a new conversation.
 async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
-    let question = subject(&action.value).question;
+    let question = Subject::read(&action.value).question;
     let parameters = [
         ("channel", action.channel.as_str()),
         ("ts", action.thread.as_str()),

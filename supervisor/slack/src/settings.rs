@@ -169,7 +169,7 @@ impl Default for Emoji {
 }
 
 impl Escalation {
-    /// Whether somebody helps.
+    /// Whether there are people or a reaction for it.
     pub fn is_set(&self) -> bool {
         !self.users.is_empty() || self.emoji.enabled
     }

@@ -11,9 +11,10 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::{Message as Frame, Role, WebSocketConfig};
 use tokio_util::sync::CancellationToken;
 
+use crate::accept::Reply;
 use crate::api::{Api, ApiError};
-use crate::bot::{Bot, Reply};
 use crate::event::Incoming;
+use crate::state::Bot;
 
 /// The wait before the first reconnect, and the longest one.
 const FIRST_WAIT: Duration = Duration::from_millis(500);

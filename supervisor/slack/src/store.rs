@@ -63,11 +63,6 @@ impl Store {
         Ok(connection.execute("INSERT OR IGNORE INTO handled VALUES (?1, ?2)", params![id, now()])? > 0)
     }
 
-    /// Forgets a delivery that could not be handled, so that Slack's next one is.
-    pub(crate) fn forget(&self, id: &str) -> rusqlite::Result<()> {
-        self.connection().execute("DELETE FROM handled WHERE id = ?1", [id]).map(drop)
-    }
-
     pub(crate) fn thread(&self, channel: &str, thread: &str) -> rusqlite::Result<Option<Thread>> {
         let connection = self.connection();
         let mut query = connection.prepare_cached(

@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use crate::api::{ApiError, Target};
-use crate::bot::Bot;
 use crate::delivery::{Call, Delivery, Fault};
-use crate::press;
+use crate::footer::{self, Subject};
 use crate::question::{self, QuestionRef};
+use crate::state::Bot;
 use crate::transcript::Transcript;
 
 /// The time between two calls for a stream, and for a message that is updated as a whole.
@@ -45,7 +45,7 @@ struct Progress {
     view: View,
     transcript: Transcript,
     /// Whether something is to be shown, and the earliest time.
-    is_dirty: bool,
+    has_changes: bool,
     due: Instant,
     interval: Duration,
 }
@@ -63,7 +63,7 @@ impl Turn {
             if has_ended && (self.delivery.is_over() || self.stays_silent(&progress)) {
                 break;
             }
-            let shows = progress.is_dirty && (has_ended || !self.quiet);
+            let shows = progress.has_changes && (has_ended || !self.quiet);
             tokio::select! {
                 step = events.next_step(), if !has_ended => self.step(bot, &mut progress, step),
                 () = tokio::time::sleep_until(progress.due), if shows => {
@@ -89,7 +89,7 @@ impl Turn {
                 transcript.apply(plan);
             }
         }
-        Progress { view, transcript, is_dirty: false, due: Instant::now(), interval: STREAM_INTERVAL }
+        Progress { view, transcript, has_changes: false, due: Instant::now(), interval: STREAM_INTERVAL }
     }
 
     fn follow(&self, bot: &Bot) -> EventStream {
@@ -123,7 +123,7 @@ impl Turn {
                 "The stream of the agent ended before its answer.".to_owned(),
             ))],
         };
-        progress.is_dirty |= !shows.is_empty();
+        progress.has_changes |= !shows.is_empty();
         shows.into_iter().for_each(|show| progress.transcript.apply(show));
         if self.task.is_none()
             && let Some(task) = progress.view.task()
@@ -134,7 +134,7 @@ impl Turn {
             bot.running().insert(key, (task.to_owned(), self.target.user.clone()));
         }
         if progress.transcript.end().is_some() {
-            progress.is_dirty = true;
+            progress.has_changes = true;
             progress.due = Instant::now();
             if self.quiet && !progress.transcript.wants_silence() {
                 progress.transcript.strip_confidence();
@@ -157,7 +157,7 @@ impl Turn {
             desired.footer = self.footer(bot, progress);
         }
         let Some(call) = self.delivery.next(&desired) else {
-            progress.is_dirty = false;
+            progress.has_changes = false;
             return Ok(());
         };
         let usual = if self.delivery.is_whole() { UPDATE_INTERVAL } else { STREAM_INTERVAL };
@@ -191,15 +191,15 @@ impl Turn {
     /// The blocks at the end of the last message.
     fn footer(&self, bot: &Bot, progress: &Progress) -> Vec<Value> {
         let channel = bot.settings.channels.get(&self.target.channel).unwrap_or_default();
-        let value = press::Subject {
+        let value = Subject {
             task: self.task.clone().unwrap_or_default(),
             question: self.question.clone(),
             asker: self.target.user.clone(),
             trace: progress.view.trace().unwrap_or_default().to_owned(),
         };
         match progress.transcript.end() {
-            Some(End::Completed) => press::feedback(&value, &channel),
-            Some(End::Failed(_)) => press::retry(&value, &channel),
+            Some(End::Completed) => footer::feedback(&value, &channel),
+            Some(End::Failed(_)) => footer::retry(&value, &channel),
             _ => Vec::new(),
         }
     }

@@ -199,9 +199,9 @@ async fn only_the_person_who_asked_approves_and_the_decision_stays_visible() -> 
         "{decided:#?}"
     );
     rig.slack.press("C1", "UANN", &question, "caipe_approve");
-    let told =
+    let reported =
         |slack: &FakeSlack| slack.whispers().iter().any(|whisper| whisper.text.contains("already decided"));
-    ensure!(rig.slack.until(LIMIT, told).await, "nobody says that it is decided");
+    ensure!(rig.slack.until(LIMIT, reported).await, "nobody says that it is decided");
     Ok(())
 }
 

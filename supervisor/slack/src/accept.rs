@@ -1,32 +1,20 @@
-//! The bot: accepts what Slack sends, and starts what follows from it.
+//! Accepts what Slack sends, once, and starts what follows from it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
 
-use caipe_a2a::client::A2aClient;
-use caipe_a2a::model::{Message as A2aMessage, Metadata};
-use secrecy::ExposeSecret;
+use caipe_a2a::model::Message as A2aMessage;
 use serde_json::{Value, json};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio_util::sync::CancellationToken;
-use tokio_util::task::TaskTracker;
+use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
-use crate::api::{Api, ApiError, Target};
+use crate::api::{ApiError, Target};
 use crate::delivery::Delivery;
 use crate::event::{Command, Incoming, Message};
-use crate::people::People;
 use crate::policy::{Decision, Situation, decide, prompt};
-use crate::settings::{Mode, Settings};
-use crate::store::{Store, Thread};
+use crate::press;
+use crate::state::Bot;
+use crate::store::Thread;
 use crate::turn::Turn;
-use crate::{BotError, http, press, socket};
-
-/// The most turns and presses at the same time; Slack delivers further ones again.
-const MOST_TASKS: usize = 1_000;
-/// How long running turns may take to save their state at the end.
-const GRACE: Duration = Duration::from_secs(5);
 
 /// The answer to what Slack sent.
 pub(crate) enum Reply {
@@ -36,117 +24,7 @@ pub(crate) enum Reply {
     Busy,
 }
 
-/// Cheap to clone; clones are the same bot.
-#[derive(Debug, Clone)]
-pub(crate) struct Bot(Arc<Inner>);
-
-#[derive(Debug)]
-pub(crate) struct Inner {
-    pub(crate) api: Api,
-    pub(crate) client: A2aClient,
-    pub(crate) settings: Settings,
-    pub(crate) store: Store,
-    pub(crate) people: People,
-    pub(crate) own_user: String,
-    own_bot: String,
-    /// The tasks of running turns, by channel and thread, with the person who asked.
-    running: Mutex<HashMap<(String, String), (String, String)>>,
-    permits: Arc<Semaphore>,
-    tracker: TaskTracker,
-    pub(crate) shutdown: CancellationToken,
-    /// The reason for which the bot cannot continue.
-    fatal: Mutex<Option<ApiError>>,
-}
-
-impl std::ops::Deref for Bot {
-    type Target = Inner;
-
-    fn deref(&self) -> &Inner {
-        &self.0
-    }
-}
-
-/// Runs the bot until `shutdown`.
-///
-/// # Errors
-/// If Slack rejects the tokens, the database cannot be used, or the port of HTTP events is not free.
-pub async fn run(
-    settings: Settings,
-    client: A2aClient,
-    http: reqwest::Client,
-    listener: Option<tokio::net::TcpListener>,
-    shutdown: CancellationToken,
-) -> Result<(), BotError> {
-    let api = Api::new(http.clone(), &settings.api, settings.bot_token.clone());
-    let own = authenticate(&api, &shutdown).await?;
-    let store = Store::open(&settings.database)
-        .map_err(|error| BotError::Store { path: settings.database.clone(), reason: error.to_string() })?;
-    let text = |key: &str| own[key].as_str().unwrap_or_default().to_owned();
-    let stop = shutdown.child_token();
-    let bot = Bot(Arc::new(Inner {
-        api,
-        client,
-        store,
-        people: People::default(),
-        own_user: text("user_id"),
-        own_bot: text("bot_id"),
-        running: Mutex::default(),
-        permits: Arc::new(Semaphore::new(MOST_TASKS)),
-        tracker: TaskTracker::new(),
-        shutdown: stop.clone(),
-        fatal: Mutex::default(),
-        settings,
-    }));
-    tracing::info!(user = text("user"), team = text("team"), "the bot is ready");
-    bot.resume_turns();
-    let result = bot.receive(http, listener).await;
-    stop.cancel();
-    bot.tracker.close();
-    if tokio::time::timeout(GRACE, bot.tracker.wait()).await.is_err() {
-        tracing::warn!("some turns did not save their state in time");
-    }
-    let fatal = bot.fatal.lock().unwrap_or_else(PoisonError::into_inner).take();
-    fatal.map_or(result, |error| Err(error.into()))
-}
-
-/// The identity of the bot. A failure of the network is tried again.
-async fn authenticate(api: &Api, shutdown: &CancellationToken) -> Result<Value, ApiError> {
-    let mut wait = Duration::from_secs(1);
-    loop {
-        match api.call("auth.test", &json!({})).await {
-            Err(error) if !matches!(error, ApiError::Slack { .. }) => {
-                tracing::warn!(%error, "failed to reach Slack; trying again in {} s", wait.as_secs());
-                tokio::select! {
-                    () = tokio::time::sleep(wait) => wait = (wait * 2).min(Duration::from_secs(30)),
-                    () = shutdown.cancelled() => return Err(error),
-                }
-            }
-            result => return result,
-        }
-    }
-}
-
 impl Bot {
-    async fn receive(
-        &self,
-        http: reqwest::Client,
-        listener: Option<tokio::net::TcpListener>,
-    ) -> Result<(), BotError> {
-        match (self.settings.mode, listener, &self.settings.signing_secret, &self.settings.app_token) {
-            (Mode::Http, Some(listener), Some(secret), _) => {
-                let shutdown = self.shutdown.clone();
-                let serve = axum::serve(listener, http::router(self.clone(), secret.clone()));
-                let served = serve.with_graceful_shutdown(async move { shutdown.cancelled().await }).await;
-                served.map_err(BotError::Listen)
-            }
-            (Mode::Socket, _, _, Some(token)) => {
-                let api = Api::new(http, &self.settings.api, token.clone());
-                Ok(socket::run(self, &api, &self.shutdown).await?)
-            }
-            _ => Err(BotError::Mode),
-        }
-    }
-
     /// Accepts something once. Answers at once, because Slack waits for three seconds only.
     pub(crate) async fn accept(&self, incoming: Incoming) -> Reply {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
@@ -208,15 +86,6 @@ impl Bot {
         if let Err(error) = result {
             self.report(&error);
         }
-    }
-
-    /// Logs a failure. An invalid token ends the bot, because no call can succeed.
-    pub(crate) fn report(&self, error: &ApiError) {
-        if error.is_unauthorized() {
-            *self.fatal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
-            self.shutdown.cancel();
-        }
-        tracing::error!(%error, "failed to answer in Slack");
     }
 
     async fn answer(&self, message: &Message, decision: Decision) -> Result<(), ApiError> {
@@ -310,16 +179,7 @@ impl Bot {
         .await;
     }
 
-    /// The metadata of a message: the user for whom the bot acts.
-    pub(crate) async fn metadata(&self, user: &str) -> Option<Metadata> {
-        if !user.starts_with(['U', 'W']) {
-            return None;
-        }
-        let email = self.people.find(&self.api, user).await.email?;
-        Some(Metadata::from_iter([("user_email".to_owned(), Value::String(email))]))
-    }
-
-    fn resume_turns(&self) {
+    pub(crate) fn resume_turns(&self) {
         let turns = match self.store.turns() {
             Ok(turns) => turns,
             Err(error) => {
@@ -408,48 +268,6 @@ impl Bot {
             prompts.iter().map(|text| json!({"title": text, "message": text})).collect();
         let body = json!({"channel_id": channel, "thread_ts": thread, "prompts": prompts});
         self.api.call("assistant.threads.setSuggestedPrompts", &body).await.map(drop)
-    }
-
-    /// A message that only one person sees.
-    pub(crate) async fn whisper(
-        &self,
-        channel: &str,
-        user: &str,
-        thread: Option<&str>,
-        text: &str,
-    ) -> Result<(), ApiError> {
-        let mut body = json!({"channel": channel, "user": user, "text": text});
-        if let Some(thread) = thread.filter(|thread| !thread.is_empty()) {
-            body["thread_ts"] = thread.into();
-        }
-        self.api.call("chat.postEphemeral", &body).await.map(drop)
-    }
-
-    /// What must never appear in a message.
-    pub(crate) fn secrets(&self) -> Vec<String> {
-        let settings = &self.settings;
-        let tokens =
-            [Some(&settings.bot_token), settings.app_token.as_ref(), settings.signing_secret.as_ref()];
-        tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
-    }
-
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<(String, String), (String, String)>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// What is known of a thread; nothing if the database fails, which is logged.
-    pub(crate) fn thread(&self, channel: &str, thread: &str) -> Thread {
-        let known = self
-            .store
-            .thread(channel, thread)
-            .inspect_err(|error| tracing::error!(%error, "failed to read a thread"));
-        known.ok().flatten().unwrap_or_default()
-    }
-
-    pub(crate) fn save_thread(&self, channel: &str, id: &str, thread: &Thread) {
-        if let Err(error) = self.store.save_thread(channel, id, thread) {
-            tracing::error!(%error, "failed to save a thread");
-        }
     }
 }
 
