@@ -271,7 +271,6 @@ impl Settings {
             return Err(invalid("SLACK_INTEGRATION_ENABLE_AUTH", reason.to_owned()));
         }
         let silent = text(&["SLACK_INTEGRATION_SILENCE_ENV", "SILENCE_ENV"]);
-        let prompt = |name: &str| text(&[&format!("SLACK_INTEGRATION_PROMPT_{name}")]);
         Ok(Self {
             mode,
             bot_token: bot_token.trim().into(),
@@ -281,13 +280,13 @@ impl Settings {
             silent: silent.is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
             channels: channels(text(&["SLACK_INTEGRATION_BOT_CONFIG", "CAIPE_BOT_CONFIG"]))?,
             prompts: Prompts {
-                mention: prompt("MENTION"),
-                direct: prompt("DM"),
-                qanda: prompt("QANDA"),
-                overthink: prompt("OVERTHINK_QANDA"),
-                follow_up: prompt("HUMBLE_FOLLOWUP"),
-                alerts: prompt("AI_ALERTS"),
-                style: prompt("RESPONSE_STYLE"),
+                mention: text(&["SLACK_INTEGRATION_PROMPT_MENTION"]),
+                direct: text(&["SLACK_INTEGRATION_PROMPT_DM"]),
+                qanda: text(&["SLACK_INTEGRATION_PROMPT_QANDA"]),
+                overthink: text(&["SLACK_INTEGRATION_PROMPT_OVERTHINK_QANDA"]),
+                follow_up: text(&["SLACK_INTEGRATION_PROMPT_HUMBLE_FOLLOWUP"]),
+                alerts: text(&["SLACK_INTEGRATION_PROMPT_AI_ALERTS"]),
+                style: text(&["SLACK_INTEGRATION_PROMPT_RESPONSE_STYLE"]),
             },
             feedback_url: text(&["CAIPE_UI_URL"]),
             api: text(&["SLACK_API_URL"]).unwrap_or_else(|| SLACK.to_owned()),
