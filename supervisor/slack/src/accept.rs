@@ -26,7 +26,7 @@ pub(crate) enum Reply {
 
 impl Bot {
     /// Accepts something once. Answers at once, because Slack waits for three seconds only.
-    pub(crate) async fn accept(&self, incoming: Incoming) -> Reply {
+    pub(crate) fn accept(&self, incoming: Incoming) -> Reply {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             tracing::warn!("too many tasks run already; Slack delivers the event again");
             return Reply::Busy;

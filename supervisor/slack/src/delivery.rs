@@ -247,7 +247,7 @@ impl Delivery {
                     }
                 }
                 Some("plan_update") => {
-                    chunk["title"].as_str().unwrap_or_default().clone_into(&mut self.title)
+                    chunk["title"].as_str().unwrap_or_default().clone_into(&mut self.title);
                 }
                 _ => {
                     let id = chunk["id"].as_str().unwrap_or_default().to_owned();
@@ -279,7 +279,7 @@ impl Delivery {
             (Call::Update { ts, .. }, Fault::Rejected) => self.to_stop = Some(ts.clone()),
             (Call::Delete { ts }, _) => self.messages.retain(|known| known != ts),
             (Call::Start { .. } | Call::Post { .. } | Call::Update { .. }, Fault::Gone) => {
-                self.abandoned = true
+                self.abandoned = true;
             }
             (Call::Append { ts, .. } | Call::Stop { ts, .. }, Fault::StreamEnded | Fault::Gone) => {
                 let ts = ts.clone();

@@ -146,13 +146,13 @@ impl Incoming {
         }
     }
 
-    pub(crate) fn of_command(payload: &Value) -> Option<Self> {
-        Some(Self::Command(Command {
+    pub(crate) fn of_command(payload: &Value) -> Self {
+        Self::Command(Command {
             text: text(payload, "/text"),
             user: text(payload, "/user_id"),
             channel: text(payload, "/channel_id"),
             trigger: text(payload, "/trigger_id"),
-        }))
+        })
     }
 
     /// What identifies it over redeliveries. A mention arrives as two events with the same message.

@@ -62,12 +62,12 @@ async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body
     let incoming = if payload.get("event").is_some() {
         Incoming::of_event(&payload)
     } else if payload.get("command").is_some() {
-        Incoming::of_command(&payload)
+        Some(Incoming::of_command(&payload))
     } else {
         Incoming::of_interaction(&payload)
     };
     let Some(incoming) = incoming else { return StatusCode::OK.into_response() };
-    match endpoint.bot.accept(incoming).await {
+    match endpoint.bot.accept(incoming) {
         Reply::Accepted(None) => StatusCode::OK.into_response(),
         Reply::Accepted(Some(response)) => axum::Json(response).into_response(),
         Reply::Busy => StatusCode::SERVICE_UNAVAILABLE.into_response(),

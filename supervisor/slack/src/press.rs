@@ -295,7 +295,7 @@ async fn correction(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let modal = view(
         WRONG_MODAL,
         "Feedback",
-        vec![input("words", label, &text_input(true, ""), false)],
+        &[input("words", label, &text_input(true, ""), false)],
         &metadata.to_string(),
     );
     bot.api.call("views.open", &json!({"trigger_id": action.trigger, "view": modal})).await.map(drop)

@@ -129,11 +129,11 @@ pub(crate) fn modal(form: &Form, action: &str, question: &QuestionRef) -> Option
         }
         _ => return None,
     };
-    Some(view(action, "Answer", blocks, &question.value()))
+    Some(view(action, "Answer", &blocks, &question.value()))
 }
 
 /// A modal with these blocks.
-pub(crate) fn view(callback: &str, title: &str, blocks: Vec<Value>, metadata: &str) -> Value {
+pub(crate) fn view(callback: &str, title: &str, blocks: &[Value], metadata: &str) -> Value {
     json!({
         "type": "modal", "callback_id": callback, "private_metadata": metadata, "blocks": blocks,
         "title": {"type": "plain_text", "text": title},

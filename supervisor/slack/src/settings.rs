@@ -140,11 +140,11 @@ pub struct Escalation {
     pub users: Vec<String>,
     /// A reaction that the bot adds to the question.
     pub emoji: Emoji,
-    /// On-call people of VictorOps, which are not supported.
+    /// On-call people of `VictorOps`, which are not supported.
     pub victorops: VictorOps,
 }
 
-/// On-call people of VictorOps, which are not supported.
+/// On-call people of `VictorOps`, which are not supported.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
 pub struct VictorOps {

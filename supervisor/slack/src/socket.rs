@@ -121,7 +121,7 @@ async fn receive(bot: &Bot, mut socket: WebSocketStream<Upgraded>, shutdown: &Ca
             drop(socket.close(None).await);
             return Closed::Refresh;
         }
-        let Some(answer) = acknowledgement(bot, &envelope).await else { continue };
+        let Some(answer) = acknowledgement(bot, &envelope) else { continue };
         if let Err(error) = socket.send(Frame::text(answer.to_string())).await {
             return Closed::Lost(error.to_string());
         }
@@ -129,23 +129,24 @@ async fn receive(bot: &Bot, mut socket: WebSocketStream<Upgraded>, shutdown: &Ca
 }
 
 /// The answer to an envelope; `None` if Slack should deliver it again.
-async fn acknowledgement(bot: &Bot, envelope: &Value) -> Option<Value> {
+fn acknowledgement(bot: &Bot, envelope: &Value) -> Option<Value> {
     let id = envelope["envelope_id"].as_str()?;
     let payload = &envelope["payload"];
     let incoming = match envelope["type"].as_str() {
         Some("events_api") => Incoming::of_event(payload),
         Some("interactive") => Incoming::of_interaction(payload),
-        Some("slash_commands") => Incoming::of_command(payload),
+        Some("slash_commands") => Some(Incoming::of_command(payload)),
         _ => None,
     };
     let mut answer = json!({"envelope_id": id});
-    match incoming {
-        Some(incoming) => match bot.accept(incoming).await {
-            Reply::Accepted(None) => {}
-            Reply::Accepted(Some(response)) => answer["payload"] = response,
-            Reply::Busy => return None,
-        },
-        None => tracing::debug!(kind = envelope["type"].as_str(), "ignored an envelope"),
+    let Some(incoming) = incoming else {
+        tracing::debug!(kind = envelope["type"].as_str(), "ignored an envelope");
+        return Some(answer);
+    };
+    match bot.accept(incoming) {
+        Reply::Accepted(None) => {}
+        Reply::Accepted(Some(response)) => answer["payload"] = response,
+        Reply::Busy => return None,
     }
     Some(answer)
 }

@@ -205,7 +205,7 @@ impl Pager {
         if let Some(open) = &self.fence {
             let mark: String = open.chars().take_while(|c| open.starts_with(*c)).collect();
             let line = if self.page.ends_with('\n') { "" } else { "\n" };
-            self.page.push_str(&format!("{line}{mark}\n"));
+            self.page.extend([line, &mark, "\n"]);
             let info: String = open.chars().take(60).collect();
             next = format!("{info}\n");
         } else if continues_table && self.table.get(1).is_some_and(|line| line.contains("--")) {
@@ -240,16 +240,16 @@ pub(crate) fn from_slack(text: &str, name: impl Fn(&str) -> Option<String>) -> S
         match target.split_at_checked(1) {
             Some(("@", user)) => {
                 let known = name(user).or_else(|| (!label.is_empty()).then(|| label.to_owned()));
-                result.push_str(&format!("@{}", known.unwrap_or_else(|| user.to_owned())));
+                result.extend(["@", &known.unwrap_or_else(|| user.to_owned())]);
             }
             Some(("#", channel)) => {
-                result.push_str(&format!("#{}", if label.is_empty() { channel } else { label }))
+                result.extend(["#", if label.is_empty() { channel } else { label }]);
             }
             Some(("!", special)) => {
-                result.push_str(&format!("@{}", special.split('^').next().unwrap_or_default()))
+                result.extend(["@", special.split('^').next().unwrap_or_default()]);
             }
             _ if label.is_empty() || target.ends_with(label) => result.push_str(target),
-            _ => result.push_str(&format!("{label} ({target})")),
+            _ => result.extend([label, " (", target, ")"]),
         }
         rest = after;
     }

@@ -94,7 +94,7 @@ fn excerpt_lines(lines: &[String]) -> String {
     for (at, line) in lines.iter().enumerate() {
         let left = FIELD.saturating_sub(text.chars().count() + 16);
         if line.chars().count() + 1 > left {
-            text.push_str(&format!("… and {} more", lines.len() - at));
+            text.extend(["… and ", &(lines.len() - at).to_string(), " more"]);
             break;
         }
         text.push_str(line);
@@ -182,7 +182,7 @@ impl Transcript {
             }
             return;
         }
-        self.own_card(notice, agent, line);
+        self.own_card(notice, agent, &line);
     }
 
     /// Adds a finished call to the running card of its agent, else to the last running one.
@@ -199,7 +199,7 @@ impl Transcript {
     }
 
     /// The card of a call that belongs to no step.
-    fn own_card(&mut self, notice: &Notice, agent: Option<&str>, line: String) {
+    fn own_card(&mut self, notice: &Notice, agent: Option<&str>, line: &str) {
         let call = notice.activity.as_ref().and_then(|activity| activity.call_id.clone());
         let status = match notice.sign {
             Sign::Failed => CardStatus::Error,
@@ -269,7 +269,8 @@ impl Transcript {
 
     /// Forgets a word of the model about its confidence.
     pub(crate) fn strip_confidence(&mut self) {
-        self.text = self.text.replace(CONFIDENT, "").trim_end().to_owned();
+        let text = self.text.replace(CONFIDENT, "");
+        text.trim_end().clone_into(&mut self.text);
     }
 
     /// What the messages have to show by now.

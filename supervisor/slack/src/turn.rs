@@ -24,6 +24,7 @@ const LONGEST_INTERVAL: Duration = Duration::from_secs(15);
 
 /// A turn, as it is saved to continue after a restart.
 #[derive(Debug, Clone, Serialize, Deserialize)]
+#[allow(clippy::unsafe_derive_deserialize, reason = "the macros of Tokio have the unsafe code")]
 pub(crate) struct Turn {
     pub(crate) id: String,
     pub(crate) target: Target,
@@ -124,7 +125,9 @@ impl Turn {
             ))],
         };
         progress.has_changes |= !shows.is_empty();
-        shows.into_iter().for_each(|show| progress.transcript.apply(show));
+        for show in shows {
+            progress.transcript.apply(show);
+        }
         if self.task.is_none()
             && let Some(task) = progress.view.task()
         {
