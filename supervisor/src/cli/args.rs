@@ -3,6 +3,7 @@
 mod bridge;
 mod kb;
 mod serving;
+mod slack;
 mod store;
 
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
 pub(super) use kb::{Kb, KbAdd, KbCommand, KbEmbeddings, KbSearch, KbServe};
 pub(super) use serving::{PushSwitch, Serving};
+pub(super) use slack::{Manifest, SlackArgs, SlackCommand};
 pub(super) use store::{Source, StoreArgs, StoreCommand, StoreName};
 
 /// Where `chat` looks for an agent.
@@ -33,7 +35,7 @@ pub(super) struct Args {
         long,
         global = true,
         env = "RUST_LOG",
-        default_value = "warn,caipe_supervisor=info,caipe_bridge=info",
+        default_value = "warn,caipe_supervisor=info,caipe_bridge=info,caipe_slack=info",
         hide_default_value = true
     )]
     pub(super) log: String,
@@ -66,6 +68,8 @@ pub(super) enum Command {
     Kb(Kb),
     /// Export, import and compare the stores of conversations: backups, and the way from one store to another
     Store(StoreArgs),
+    /// Run the Slack bot of a supervisor, or print the manifest of its Slack app
+    Slack(SlackArgs),
     /// Copy this program to a path, for another container to run it from there
     Install(Install),
     /// Evaluate a jq program in a process of its own (used by the tool `jq`)

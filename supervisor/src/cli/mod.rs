@@ -16,6 +16,7 @@ mod prompt;
 mod serve;
 mod server;
 mod signing;
+mod slack;
 mod store;
 
 use std::ffi::{OsStr, OsString};
@@ -28,7 +29,7 @@ use std::thread;
 use clap::Parser;
 use tokio::runtime::{Builder, Runtime};
 
-use args::{Agents, AgentsAction, Args, Command};
+use args::{Agents, AgentsAction, Args, Command, SlackArgs, SlackCommand};
 
 /// Names that start the server when the program is called by them; upstream's images do.
 const SERVER_NAMES: [&str; 2] = ["platform-engineer", "platform-engineer-single"];
@@ -68,6 +69,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         Command::Check(check) => return check::run(check),
         Command::Card(card) => return card::run(card),
         Command::Prompt(prompt) => return prompt::run(prompt),
+        Command::Slack(SlackArgs { command: Some(SlackCommand::Manifest(manifest)), .. }) => {
+            return slack::print_manifest(manifest);
+        }
         Command::Agents(agents) if agents.url.is_none() && agents.action.is_none() => {
             return agents::run(agents);
         }
@@ -87,6 +91,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
             Command::Kb(args) => kb::run(args).await,
             Command::Store(args) => store::run(args).await,
+            Command::Slack(args) => slack::run(args).await,
             Command::Card(_)
             | Command::Prompt(_)
             | Command::Check(_)

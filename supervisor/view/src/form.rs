@@ -134,6 +134,11 @@ impl Form {
         texts.map(String::as_str).filter(|text| !text.is_empty())
     }
 
+    /// The id of the interaction; `None` if the agent gives none.
+    pub fn interaction_id(&self) -> Option<&str> {
+        self.identity.get("interaction_id").and_then(Value::as_str)
+    }
+
     /// Reads the data part of a form artifact; `None` if it is not a form.
     pub fn read(data: &Value) -> Option<Self> {
         if data.get("user_input")? != &Value::Bool(true) {

@@ -26,6 +26,8 @@ pub struct Notice {
     pub sign: Sign,
     /// The line, its sign included.
     pub text: String,
+    /// The step that the line reports, if the sender says it as data.
+    pub activity: Option<Activity>,
 }
 
 impl Notice {
@@ -39,20 +41,21 @@ impl Notice {
         // Upstream sends the output of a tool under the name of an end, without a sign.
         let is_output = facts.map_or(ends && from_text.is_none(), |facts| facts == Sign::Output);
         if is_output {
-            return output(&text, depth);
+            return output(&text, depth, activity);
         }
         let sign = facts.or(from_text).unwrap_or(Sign::Started);
-        let text = Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| line(&activity?))?;
-        Some(Self { depth, sign, text })
+        let text =
+            Some(one_line(&text)).filter(|text| !text.is_empty()).or_else(|| line(activity.as_ref()?))?;
+        Some(Self { depth, sign, text, activity })
     }
 
     /// The notice of a status text that starts with a sign, as older agents send them. The text is clean.
     pub(super) fn of_status(text: &str) -> Option<Self> {
         if text.trim_start().starts_with('📄') {
-            return output(text.trim_start().trim_start_matches('📄'), 0);
+            return output(text.trim_start().trim_start_matches('📄'), 0, None);
         }
         let sign = signed(text)?;
-        Some(Self { depth: 0, sign, text: one_line(text) })
+        Some(Self { depth: 0, sign, text: one_line(text), activity: None })
     }
 }
 
@@ -67,7 +70,7 @@ fn signed(text: &str) -> Option<Sign> {
 }
 
 /// The first line of a tool's output and the number of further lines.
-fn output(text: &str, depth: usize) -> Option<Notice> {
+fn output(text: &str, depth: usize, activity: Option<Activity>) -> Option<Notice> {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
     let first = lines.next()?;
     let more = match lines.count() {
@@ -80,7 +83,7 @@ fn output(text: &str, depth: usize) -> Option<Notice> {
         None => (first, ""),
     };
     let line = format!("📄 {first}{cut}{more}");
-    Some(Notice { depth, sign: Sign::Output, text: line })
+    Some(Notice { depth, sign: Sign::Output, text: line, activity })
 }
 
 /// Whether an artifact comes from an agent that the supervisor called.

@@ -52,6 +52,11 @@ pub struct Step {
 }
 
 impl Step {
+    /// The id, which stays the same while the step changes.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
     /// `🔄 [Jira] Search for tickets`.
     pub fn line(&self) -> String {
         let mark = self.status.mark();

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use caipe_tests::programs::workspace;
 
 /// The sources that read variables.
-const SOURCES: [&str; 8] = [
+const SOURCES: [&str; 9] = [
     "crds/src/placement.rs",
     "crds/src/resolve",
     "operator/src/cli",
@@ -16,6 +16,7 @@ const SOURCES: [&str; 8] = [
     "supervisor/src/cli",
     "supervisor/src/config",
     "supervisor/src/mcp/environment.rs",
+    "supervisor/slack/src/settings.rs",
 ];
 /// Literals of these sources that are no variables.
 const OTHERS: [&str; 3] = ["CARGO_", "ROLE_", "TASK_STATE_"];

@@ -13,7 +13,7 @@ fn shown(shows: &[ViewEvent]) -> String {
 }
 
 fn notice(depth: usize, text: &str) -> ViewEvent {
-    ViewEvent::Notice(Notice { depth, sign: Sign::Started, text: text.to_owned() })
+    ViewEvent::Notice(Notice { depth, sign: Sign::Started, text: text.to_owned(), activity: None })
 }
 
 fn text(presentation: Presentation, text: &str, fresh: bool) -> ViewEvent {

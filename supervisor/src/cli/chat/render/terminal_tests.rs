@@ -51,7 +51,7 @@ fn answer(text: &str, fresh: bool) -> ViewEvent {
 }
 
 fn notice(text: &str) -> ViewEvent {
-    ViewEvent::Notice(Notice { depth: 1, sign: Sign::Started, text: text.to_owned() })
+    ViewEvent::Notice(Notice { depth: 1, sign: Sign::Started, text: text.to_owned(), activity: None })
 }
 
 fn plan(steps: usize, current: usize) -> ViewEvent {

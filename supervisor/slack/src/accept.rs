@@ -1,0 +1,279 @@
+//! Accepts what Slack sends, once, and starts what follows from it.
+
+use std::sync::Arc;
+
+use caipe_a2a::model::Message as A2aMessage;
+use serde_json::{Value, json};
+use tokio::sync::OwnedSemaphorePermit;
+use uuid::Uuid;
+
+use crate::api::{ApiError, Target};
+use crate::delivery::Delivery;
+use crate::event::{Command, Incoming, Message};
+use crate::policy::{Decision, Situation, decide, prompt};
+use crate::press;
+use crate::state::Bot;
+use crate::store::Thread;
+use crate::turn::Turn;
+
+/// The answer to what Slack sent.
+pub(crate) enum Reply {
+    /// Accepted, with the response to a modal.
+    Accepted(Option<Value>),
+    /// Slack should deliver it again later.
+    Busy,
+}
+
+impl Bot {
+    /// Accepts something once. Answers at once, because Slack waits for three seconds only.
+    pub(crate) fn accept(&self, incoming: Incoming) -> Reply {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            tracing::warn!("too many tasks run already; Slack delivers the event again");
+            return Reply::Busy;
+        };
+        let decision = match &incoming {
+            Incoming::Message(message) => self.decide(message),
+            _ => Ok(None),
+        };
+        let decision = match decision {
+            Ok(Some(Decision::Ignore)) => return Reply::Accepted(None),
+            Ok(decision) => decision,
+            Err(error) => return unavailable(&error),
+        };
+        if let Incoming::Submission(submission) = &incoming
+            && let Some(errors) = press::check(self, submission)
+        {
+            return Reply::Accepted(Some(errors));
+        }
+        match self.store.is_new(&incoming.key()) {
+            Ok(true) => {}
+            Ok(false) => return Reply::Accepted(None),
+            Err(error) => return unavailable(&error),
+        }
+        let bot = self.clone();
+        self.spawn(permit, async move { bot.handle(incoming, decision).await });
+        Reply::Accepted(None)
+    }
+
+    fn decide(&self, message: &Message) -> rusqlite::Result<Option<Decision>> {
+        let thread = self.store.thread(&message.channel, message.answer_thread())?.unwrap_or_default();
+        let waits_for_user = thread.waiting.as_ref().is_some_and(|(_, user)| *user == message.user);
+        let situation = Situation {
+            own_user: &self.own_user,
+            own_bot: &self.own_bot,
+            skipped: thread.skipped,
+            waits_for_user,
+        };
+        Ok(Some(decide(message, &self.settings, &situation)))
+    }
+
+    fn spawn(&self, permit: OwnedSemaphorePermit, work: impl Future<Output = ()> + Send + 'static) {
+        self.tracker.spawn(async move {
+            work.await;
+            drop(permit);
+        });
+    }
+
+    async fn handle(&self, incoming: Incoming, decision: Option<Decision>) {
+        let result = match (incoming, decision) {
+            (Incoming::Message(message), Some(decision)) => self.answer(&message, decision).await,
+            (Incoming::Action(action), _) => press::action(self, *action).await,
+            (Incoming::Submission(submission), _) => press::submission(self, &submission).await,
+            (Incoming::Command(command), _) => self.command(&command).await,
+            (Incoming::ThreadStarted { channel, thread }, _) => self.suggest(&channel, &thread).await,
+            (Incoming::Message(_), None) => Ok(()),
+        };
+        if let Err(error) = result {
+            self.report(&error);
+        }
+    }
+
+    async fn answer(&self, message: &Message, decision: Decision) -> Result<(), ApiError> {
+        let (channel, thread) = (&message.channel, message.answer_thread());
+        let known = self.thread(channel, thread);
+        match decision {
+            Decision::Ignore => Ok(()),
+            Decision::Stop => {
+                let text = if self.stop(|key, _| key.0 == *channel && key.1 == thread, &known).await > 0 {
+                    "Stopping."
+                } else {
+                    "Nothing is running here."
+                };
+                self.whisper(channel, &message.user, Some(thread), text).await
+            }
+            Decision::New => {
+                self.save_thread(
+                    channel,
+                    thread,
+                    &Thread { last_seen: Some(message.ts.clone()), ..Thread::default() },
+                );
+                self.whisper(
+                    channel,
+                    &message.user,
+                    Some(thread),
+                    "The next message starts a new conversation.",
+                )
+                .await
+            }
+            Decision::Ask { template, quiet } => {
+                let text = self.request_text(message, &known, template.as_deref()).await;
+                self.ask(message, known, text, quiet).await;
+                Ok(())
+            }
+        }
+    }
+
+    /// The text for the agent: the part of the thread that it has not seen, and the message.
+    async fn request_text(&self, message: &Message, known: &Thread, template: Option<&str>) -> String {
+        let own = self.people.readable(&self.api, &message.text, &self.own_user).await;
+        let own = if own.is_empty() && message.bot.is_some() { message.details.clone() } else { own };
+        let mut text = prompt(template, &own);
+        if let Some(thread) = message.thread.as_deref().filter(|_| known.waiting.is_none()) {
+            let after = known.last_seen.as_deref().unwrap_or("0");
+            let range = (after, message.ts.as_str());
+            let earlier =
+                self.people.thread(&self.api, &message.channel, thread, range, &self.own_user).await;
+            if !earlier.is_empty() {
+                text = format!(
+                    "Earlier messages of this Slack thread, written by the people named:\n{earlier}\n\nThe message to you:\n{text}"
+                );
+            }
+        }
+        text
+    }
+
+    async fn ask(&self, message: &Message, mut thread: Thread, text: String, quiet: bool) {
+        let id = Uuid::new_v5(
+            &Uuid::NAMESPACE_OID,
+            format!("slack {} {} {}", message.team, message.channel, message.ts).as_bytes(),
+        );
+        let mut request = A2aMessage::user(id.to_string(), text);
+        request.context_id.clone_from(&thread.context);
+        request.task_id = thread.waiting.take().map(|(task, _)| task);
+        request.metadata = self.metadata(&message.user).await;
+        thread.last_seen = Some(message.ts.clone());
+        thread.skipped = false;
+        self.save_thread(&message.channel, message.answer_thread(), &thread);
+        let target = Target {
+            channel: message.channel.clone(),
+            thread: message.answer_thread().to_owned(),
+            team: message.team.clone(),
+            user: message.user.clone(),
+        };
+        let delivery = if message.user.starts_with(['U', 'W']) {
+            Delivery::default()
+        } else {
+            Delivery::without_streams()
+        };
+        Turn {
+            id: id.to_string(),
+            target,
+            request,
+            seed: None,
+            task: None,
+            delivery,
+            quiet,
+            question: message.ts.clone(),
+        }
+        .run(self)
+        .await;
+    }
+
+    pub(crate) fn resume_turns(&self) {
+        let turns = match self.store.turns() {
+            Ok(turns) => turns,
+            Err(error) => {
+                tracing::error!(%error, "failed to read the interrupted turns");
+                return;
+            }
+        };
+        for state in turns {
+            match serde_json::from_str::<Turn>(&state) {
+                Ok(mut turn) => {
+                    tracing::info!(task = turn.task, "continuing a turn after a restart");
+                    turn.delivery = turn.delivery.restored();
+                    let bot = self.clone();
+                    self.tracker.spawn(async move { turn.run(&bot).await });
+                }
+                Err(error) => tracing::error!(%error, "failed to read an interrupted turn"),
+            }
+        }
+    }
+
+    /// Stops running tasks. Returns their number.
+    async fn stop(&self, matches: impl Fn(&(String, String), &str) -> bool, waiting: &Thread) -> usize {
+        let mut tasks: Vec<String> = self
+            .running()
+            .iter()
+            .filter(|(key, (_, user))| matches(key, user))
+            .map(|(_, (task, _))| task.clone())
+            .collect();
+        tasks.extend(waiting.waiting.clone().map(|(task, _)| task));
+        for task in &tasks {
+            if let Err(error) = self.client.cancel(task).await {
+                tracing::warn!(task, %error, "failed to stop a task");
+            }
+        }
+        tasks.len()
+    }
+
+    async fn command(&self, command: &Command) -> Result<(), ApiError> {
+        let text = match command.text.trim().to_lowercase().as_str() {
+            "agents" => self.agents(),
+            "status" => {
+                let mine = self.running().iter().filter(|(_, (_, user))| *user == command.user).count();
+                format!(
+                    "{} task(s) running, {mine} of them yours. The supervisor is {} {}.",
+                    self.running().len(),
+                    self.client.card().name,
+                    self.client.card().version
+                )
+            }
+            "stop" => {
+                let own =
+                    |key: &(String, String), user: &str| key.0 == command.channel && user == command.user;
+                format!(
+                    "Stopping {} of your tasks in this channel.",
+                    self.stop(own, &Thread::default()).await
+                )
+            }
+            "" | "help" => HELP.to_owned(),
+            other => format!(
+                "`{}` is not a command. {HELP}",
+                other.chars().take(40).filter(|c| c.is_alphanumeric()).collect::<String>()
+            ),
+        };
+        self.whisper(&command.channel, &command.user, None, &text).await
+    }
+
+    fn agents(&self) -> String {
+        let card = self.client.card();
+        let lines: Vec<String> = card
+            .skills
+            .iter()
+            .take(50)
+            .map(|skill| {
+                crate::text::safe(
+                    &format!("• {}: {}", skill.name, crate::text::excerpt(&skill.description, 150)),
+                    &self.secrets(),
+                )
+            })
+            .collect();
+        if lines.is_empty() { "The supervisor lists no skills.".to_owned() } else { lines.join("\n") }
+    }
+
+    async fn suggest(&self, channel: &str, thread: &str) -> Result<(), ApiError> {
+        let prompts = ["What can you do?", "Which agents are available?"];
+        let prompts: Vec<Value> =
+            prompts.iter().map(|text| json!({"title": text, "message": text})).collect();
+        let body = json!({"channel_id": channel, "thread_ts": thread, "prompts": prompts});
+        self.api.call("assistant.threads.setSuggestedPrompts", &body).await.map(drop)
+    }
+}
+
+const HELP: &str = "Mention me with a question, or write to me directly. In a thread, `stop` ends the running task and `new` starts a new conversation. Commands: `/caipe agents`, `/caipe status`, `/caipe stop`.";
+
+fn unavailable(error: &rusqlite::Error) -> Reply {
+    tracing::error!(%error, "failed to use the database; Slack delivers the event again");
+    Reply::Busy
+}

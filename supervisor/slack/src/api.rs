@@ -1,0 +1,244 @@
+//! Slack's Web API.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+use tokio::time::Instant;
+
+use crate::delivery::{Call, Fault};
+
+/// The address of Slack's Web API.
+pub(crate) const SLACK: &str = "https://slack.com/api";
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(15);
+/// The wait after a limit whose answer does not say how long to wait, and the longest that is accepted.
+const DEFAULT_WAIT: Duration = Duration::from_secs(5);
+const LONGEST_WAIT: Duration = Duration::from_mins(5);
+
+/// Why a call failed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ApiError {
+    /// Too many calls; the wait until the next one.
+    #[error("failed to call {method}: Slack allows no more calls for {} s", wait.as_secs())]
+    RateLimited {
+        /// The method of the Web API.
+        method: String,
+        /// The time until the next call is allowed.
+        wait: Duration,
+    },
+    /// Slack answered with an error code.
+    #[error("failed to call {method}: Slack answered `{code}`{}", advice(code))]
+    Slack {
+        /// The method of the Web API.
+        method: String,
+        /// Slack's error code.
+        code: String,
+    },
+    /// There was no usable answer, so it is unknown whether Slack acted.
+    #[error("failed to call {method}: {reason}")]
+    Transport {
+        /// The method of the Web API.
+        method: String,
+        /// The reason, without the address.
+        reason: String,
+    },
+}
+
+/// What a person can do about an error code.
+fn advice(code: &str) -> &'static str {
+    match code {
+        "invalid_auth" | "not_authed" | "account_inactive" | "token_revoked" | "token_expired" => {
+            "; install the app again, and set the new token"
+        }
+        "missing_scope" => {
+            "; compare the scopes of the app with `caipe-supervisor slack manifest`, and install it again"
+        }
+        "not_in_channel" | "channel_not_found" => "; invite the bot to the channel",
+        "not_allowed_token_type" => "; the bot token starts with xoxb-, the app token with xapp-",
+        _ => "",
+    }
+}
+
+impl ApiError {
+    /// Whether the token is invalid, so that no call can succeed.
+    pub fn is_unauthorized(&self) -> bool {
+        matches!(self, Self::Slack { code, .. } if matches!(code.as_str(),
+            "invalid_auth" | "not_authed" | "account_inactive" | "token_revoked" | "token_expired" | "not_allowed_token_type"))
+    }
+
+    /// What the delivery of a turn makes of it; `Err` has the wait of a limit.
+    pub(crate) fn fault(&self) -> Result<Fault, Duration> {
+        let code = match self {
+            Self::RateLimited { wait, .. } => return Err(*wait),
+            Self::Transport { .. } => return Ok(Fault::Ambiguous),
+            Self::Slack { code, .. } => code.as_str(),
+        };
+        Ok(match code {
+            "message_not_in_streaming_state"
+            | "not_in_streaming_state"
+            | "msg_too_long"
+            | "msg_blocks_too_long" => Fault::StreamEnded,
+            "channel_type_not_supported"
+            | "unknown_method"
+            | "method_deprecated"
+            | "feature_not_enabled"
+            | "missing_recipient_user_id"
+            | "missing_recipient_team_id"
+            | "streaming_mode_mismatch" => Fault::NoStreams,
+            "channel_not_found"
+            | "is_archived"
+            | "not_in_channel"
+            | "message_not_found"
+            | "thread_not_found"
+            | "invalid_thread_ts"
+            | "cannot_reply_to_message"
+            | "restricted_action"
+            | "user_not_found" => Fault::Gone,
+            "internal_error" | "fatal_error" | "service_unavailable" | "request_timeout" => Fault::Ambiguous,
+            _ if self.is_unauthorized() => Fault::Gone,
+            _ => Fault::Rejected,
+        })
+    }
+}
+
+/// A client of the Web API. Cheap to clone; clones share the limits that Slack has announced.
+#[derive(Debug, Clone)]
+pub(crate) struct Api {
+    http: reqwest::Client,
+    base: String,
+    token: Arc<SecretString>,
+    /// The time of the next allowed call of a method.
+    not_before: Arc<Mutex<HashMap<String, Instant>>>,
+}
+
+impl Api {
+    pub(crate) fn new(http: reqwest::Client, base: &str, token: SecretString) -> Self {
+        let base = base.trim_end_matches('/').to_owned();
+        Self { http, base, token: Arc::new(token), not_before: Arc::default() }
+    }
+
+    /// The HTTP client, for connections that are not calls.
+    pub(crate) const fn http(&self) -> &reqwest::Client {
+        &self.http
+    }
+
+    /// Calls a method with a JSON body.
+    pub(crate) async fn call(&self, method: &str, body: &Value) -> Result<Value, ApiError> {
+        let request = self.http.post(format!("{}/{method}", self.base)).json(body);
+        self.send(method, request).await
+    }
+
+    /// Calls a method that reads no JSON, with the members of an object as parameters.
+    pub(crate) async fn read(&self, method: &str, parameters: &[(&str, &str)]) -> Result<Value, ApiError> {
+        let encode = |text: &str| {
+            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
+        };
+        let query: Vec<String> =
+            parameters.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
+        let request = self.http.get(format!("{}/{method}?{}", self.base, query.join("&")));
+        self.send(method, request).await
+    }
+
+    async fn send(&self, method: &str, request: reqwest::RequestBuilder) -> Result<Value, ApiError> {
+        let limited = |wait| ApiError::RateLimited { method: method.to_owned(), wait };
+        if let Some(wait) = self.wait(method) {
+            return Err(limited(wait));
+        }
+        let failed = |error: reqwest::Error| ApiError::Transport {
+            method: method.to_owned(),
+            reason: error.without_url().to_string(),
+        };
+        let request = request.bearer_auth(self.token.expose_secret()).timeout(DEADLINE);
+        let response = request.send().await.map_err(failed)?;
+        if response.status() == StatusCode::TOO_MANY_REQUESTS {
+            let seconds =
+                response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
+            let wait = seconds.map_or(DEFAULT_WAIT, Duration::from_secs).min(LONGEST_WAIT);
+            self.limits().insert(method.to_owned(), Instant::now() + wait);
+            return Err(limited(wait));
+        }
+        let status = response.status();
+        let body: Value = response.json().await.map_err(failed)?;
+        if body["ok"] == true {
+            return Ok(body);
+        }
+        let code = body["error"].as_str().map_or_else(|| format!("HTTP {}", status.as_u16()), str::to_owned);
+        if code == "ratelimited" {
+            return Err(limited(DEFAULT_WAIT));
+        }
+        Err(ApiError::Slack { method: method.to_owned(), code })
+    }
+
+    /// The wait until a method may be called again.
+    fn wait(&self, method: &str) -> Option<Duration> {
+        let left = self.limits().get(method)?.saturating_duration_since(Instant::now());
+        (!left.is_zero()).then_some(left)
+    }
+
+    /// A panic cannot leave the map inconsistent, so a poisoned lock is usable.
+    fn limits(&self) -> std::sync::MutexGuard<'_, HashMap<String, Instant>> {
+        self.not_before.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes a call of a delivery in a thread. Returns the time stamp of a new message.
+    pub(crate) async fn deliver(&self, target: &Target, call: &Call) -> Result<Option<String>, ApiError> {
+        let (method, body) = target.request(call);
+        let answer = self.call(method, &body).await?;
+        Ok(answer["ts"].as_str().map(str::to_owned))
+    }
+}
+
+/// The place of a turn's messages.
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub(crate) struct Target {
+    pub(crate) channel: String,
+    pub(crate) thread: String,
+    pub(crate) team: String,
+    /// The person who asked.
+    pub(crate) user: String,
+}
+
+impl Target {
+    fn request(&self, call: &Call) -> (&'static str, Value) {
+        let Self { channel, thread, team, user } = self;
+        match call {
+            Call::Start { chunks } => {
+                let mut body = json!({
+                    "channel": channel, "thread_ts": thread, "task_display_mode": "plan",
+                    "recipient_team_id": team, "recipient_user_id": user,
+                });
+                if !chunks.is_empty() {
+                    body["chunks"] = json!(chunks);
+                }
+                ("chat.startStream", body)
+            }
+            Call::Append { ts, chunks } => {
+                ("chat.appendStream", json!({"channel": channel, "ts": ts, "chunks": chunks}))
+            }
+            Call::Stop { ts, chunks, blocks } => {
+                let mut body = json!({"channel": channel, "ts": ts});
+                for (name, value) in [("chunks", chunks), ("blocks", blocks)] {
+                    if !value.is_empty() {
+                        body[name] = json!(value);
+                    }
+                }
+                ("chat.stopStream", body)
+            }
+            Call::Post { text, blocks } => (
+                "chat.postMessage",
+                json!({
+                    "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
+                    "unfurl_links": false, "unfurl_media": false,
+                }),
+            ),
+            Call::Update { ts, text, blocks } => {
+                ("chat.update", json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks}))
+            }
+            Call::Delete { ts } => ("chat.delete", json!({"channel": channel, "ts": ts})),
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! What Slack sends: messages, presses of buttons, submitted forms and commands. Pure.
+
+use serde_json::Value;
+
+/// Something that happened in Slack.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Incoming {
+    Message(Message),
+    Action(Box<Action>),
+    Submission(Submission),
+    Command(Command),
+    /// A person opened a conversation with the bot.
+    ThreadStarted {
+        channel: String,
+        thread: String,
+    },
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Message {
+    pub(crate) team: String,
+    pub(crate) channel: String,
+    pub(crate) user: String,
+    /// The id and the name of the bot that wrote it.
+    pub(crate) bot: Option<(String, String)>,
+    pub(crate) text: String,
+    pub(crate) ts: String,
+    pub(crate) thread: Option<String>,
+    pub(crate) is_mention: bool,
+    pub(crate) is_direct: bool,
+    /// Text of blocks and attachments, as JSON; for alerts.
+    pub(crate) details: String,
+}
+
+impl Message {
+    /// The thread of the answer.
+    pub(crate) fn answer_thread(&self) -> &str {
+        self.thread.as_deref().unwrap_or(&self.ts)
+    }
+}
+
+/// The press of a button.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Action {
+    pub(crate) id: String,
+    /// The value of the button.
+    pub(crate) value: String,
+    pub(crate) user: String,
+    pub(crate) team: String,
+    pub(crate) channel: String,
+    pub(crate) message: String,
+    pub(crate) thread: String,
+    pub(crate) trigger: String,
+}
+
+/// A submitted modal.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Submission {
+    pub(crate) callback: String,
+    pub(crate) metadata: String,
+    pub(crate) values: Value,
+    pub(crate) user: String,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Command {
+    pub(crate) text: String,
+    pub(crate) user: String,
+    pub(crate) channel: String,
+    /// A unique id, because Slack gives commands none.
+    pub(crate) trigger: String,
+}
+
+/// Kinds of messages that say something new; others report an edit, a deletion, a join and the like.
+const SUBTYPES: [&str; 4] = ["", "file_share", "thread_broadcast", "bot_message"];
+
+fn text(value: &Value, path: &str) -> String {
+    value.pointer(path).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+impl Incoming {
+    /// An event of the Events API; `None` if the bot does not react to its kind.
+    pub(crate) fn of_event(payload: &Value) -> Option<Self> {
+        let event = payload.get("event")?;
+        let kind = text(event, "/type");
+        if kind == "assistant_thread_started" {
+            let thread = event.get("assistant_thread")?;
+            return Some(Self::ThreadStarted {
+                channel: text(thread, "/channel_id"),
+                thread: text(thread, "/thread_ts"),
+            });
+        }
+        let is_mention = kind == "app_mention";
+        if (!is_mention && kind != "message") || !SUBTYPES.contains(&text(event, "/subtype").as_str()) {
+            return None;
+        }
+        let (id, name) = (text(event, "/bot_id"), text(event, "/username"));
+        let bot = (!id.is_empty()).then(|| {
+            let profile = text(event, "/bot_profile/name");
+            (id, if name.is_empty() { profile } else { name })
+        });
+        let more =
+            ["blocks", "attachments"].into_iter().filter_map(|key| event.get(key)).map(Value::to_string);
+        let details: String = more.collect::<Vec<_>>().join("\n");
+        Some(Self::Message(Message {
+            team: text(payload, "/team_id"),
+            channel: text(event, "/channel"),
+            user: text(event, "/user"),
+            bot,
+            text: text(event, "/text"),
+            ts: text(event, "/ts"),
+            thread: Some(text(event, "/thread_ts")).filter(|thread| !thread.is_empty()),
+            is_mention,
+            is_direct: text(event, "/channel_type") == "im",
+            details,
+        }))
+        .filter(|incoming| matches!(incoming, Self::Message(message) if !message.channel.is_empty() && !message.ts.is_empty()))
+    }
+
+    /// The press of a button, or a submitted modal.
+    pub(crate) fn of_interaction(payload: &Value) -> Option<Self> {
+        let user = text(payload, "/user/id");
+        match text(payload, "/type").as_str() {
+            "block_actions" => {
+                let message = text(payload, "/container/message_ts");
+                let thread = text(payload, "/message/thread_ts");
+                let thread = if thread.is_empty() { text(payload, "/container/thread_ts") } else { thread };
+                Some(Self::Action(Box::new(Action {
+                    id: text(payload, "/actions/0/action_id"),
+                    value: text(payload, "/actions/0/value"),
+                    user,
+                    team: text(payload, "/team/id"),
+                    channel: text(payload, "/channel/id"),
+                    thread: if thread.is_empty() { message.clone() } else { thread },
+                    message,
+                    trigger: text(payload, "/trigger_id"),
+                })))
+            }
+            "view_submission" => Some(Self::Submission(Submission {
+                callback: text(payload, "/view/callback_id"),
+                metadata: text(payload, "/view/private_metadata"),
+                values: payload.pointer("/view/state/values").cloned().unwrap_or_default(),
+                user,
+            })),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn of_command(payload: &Value) -> Self {
+        Self::Command(Command {
+            text: text(payload, "/text"),
+            user: text(payload, "/user_id"),
+            channel: text(payload, "/channel_id"),
+            trigger: text(payload, "/trigger_id"),
+        })
+    }
+
+    /// What identifies it over redeliveries. A mention arrives as two events with the same message.
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Message(message) => format!("message {} {}", message.channel, message.ts),
+            Self::Action(action) => format!("action {} {}", action.trigger, action.id),
+            Self::Submission(submission) => {
+                let digest = aws_lc_rs::digest::digest(
+                    &aws_lc_rs::digest::SHA256,
+                    format!("{}{}{}", submission.metadata, submission.values, submission.user).as_bytes(),
+                );
+                format!("submission {} {:?}", submission.callback, digest)
+            }
+            Self::Command(command) => format!("command {}", command.trigger),
+            Self::ThreadStarted { channel, thread } => format!("started {channel} {thread}"),
+        }
+    }
+}

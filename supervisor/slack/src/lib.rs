@@ -1,0 +1,40 @@
+//! The Slack bot: an A2A client of a supervisor that shows tasks in Slack.
+//!
+//! ```text
+//! socket | http -> event -> accept (policy) -> turn -> caipe_a2a::client
+//!                            press |          |
+//!                                  v          v
+//!                 view -> transcript (what is to be shown) -> delivery (the next call) -> api
+//! ```
+//!
+//! `event`, `policy`, `question`, `text`, `transcript` and `delivery` are pure.
+
+mod accept;
+mod api;
+mod delivery;
+mod error;
+mod event;
+mod footer;
+mod http;
+mod manifest;
+mod people;
+mod policy;
+mod press;
+mod question;
+mod run;
+mod settings;
+mod socket;
+mod state;
+mod store;
+mod text;
+mod transcript;
+mod turn;
+
+pub use api::ApiError;
+pub use error::BotError;
+pub use manifest::{manifest, scopes};
+pub use run::run;
+pub use settings::{
+    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings,
+    SettingsError, VictorOps,
+};

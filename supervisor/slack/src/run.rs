@@ -1,0 +1,82 @@
+//! The life of the bot: identity, database, events, end.
+
+use std::time::Duration;
+
+use caipe_a2a::client::A2aClient;
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use crate::api::{Api, ApiError};
+use crate::error::BotError;
+use crate::settings::{Mode, Settings};
+use crate::state::Bot;
+use crate::store::Store;
+use crate::{http, socket};
+
+/// How long running turns may take to save their state at the end.
+const GRACE: Duration = Duration::from_secs(5);
+
+/// Runs the bot until `shutdown`.
+///
+/// # Errors
+/// If Slack rejects the tokens, the database cannot be used, or the port of HTTP events is not free.
+pub async fn run(
+    settings: Settings,
+    client: A2aClient,
+    http: reqwest::Client,
+    listener: Option<tokio::net::TcpListener>,
+    shutdown: CancellationToken,
+) -> Result<(), BotError> {
+    let api = Api::new(http.clone(), &settings.api, settings.bot_token.clone());
+    let own = authenticate(&api, &shutdown).await?;
+    let store = Store::open(&settings.database)
+        .map_err(|error| BotError::Store { path: settings.database.clone(), reason: error.to_string() })?;
+    let stop = shutdown.child_token();
+    tracing::info!(user = own["user"].as_str(), team = own["team"].as_str(), "the bot is ready");
+    let bot = Bot::new(settings, api, client, store, &own, stop.clone());
+    bot.resume_turns();
+    let result = receive(&bot, http, listener).await;
+    stop.cancel();
+    bot.tracker.close();
+    if tokio::time::timeout(GRACE, bot.tracker.wait()).await.is_err() {
+        tracing::warn!("some turns did not save their state in time");
+    }
+    bot.take_fatal().map_or(result, |error| Err(error.into()))
+}
+
+/// The identity of the bot. A failure of the network is tried again.
+async fn authenticate(api: &Api, shutdown: &CancellationToken) -> Result<Value, ApiError> {
+    let mut wait = Duration::from_secs(1);
+    loop {
+        match api.call("auth.test", &json!({})).await {
+            Err(error) if !matches!(error, ApiError::Slack { .. }) => {
+                tracing::warn!(%error, "failed to reach Slack; trying again in {} s", wait.as_secs());
+                tokio::select! {
+                    () = tokio::time::sleep(wait) => wait = (wait * 2).min(Duration::from_secs(30)),
+                    () = shutdown.cancelled() => return Err(error),
+                }
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn receive(
+    bot: &Bot,
+    http: reqwest::Client,
+    listener: Option<tokio::net::TcpListener>,
+) -> Result<(), BotError> {
+    match (bot.settings.mode, listener, &bot.settings.signing_secret, &bot.settings.app_token) {
+        (Mode::Http, Some(listener), Some(secret), _) => {
+            let shutdown = bot.shutdown.clone();
+            let serve = axum::serve(listener, http::router(bot.clone(), secret.clone()));
+            let served = serve.with_graceful_shutdown(async move { shutdown.cancelled().await }).await;
+            served.map_err(BotError::Listen)
+        }
+        (Mode::Socket, _, _, Some(token)) => {
+            let api = Api::new(http, &bot.settings.api, token.clone());
+            Ok(socket::run(bot, &api, &bot.shutdown).await?)
+        }
+        _ => Err(BotError::Mode),
+    }
+}

@@ -1,0 +1,143 @@
+//! What all parts of the bot share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use caipe_a2a::client::A2aClient;
+use caipe_a2a::model::Metadata;
+use secrecy::ExposeSecret;
+use serde_json::{Value, json};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::api::{Api, ApiError};
+use crate::people::People;
+use crate::settings::Settings;
+use crate::store::{Store, Thread};
+
+/// The most turns and presses at the same time; Slack delivers further ones again.
+const MOST_TASKS: usize = 1_000;
+
+/// Cheap to clone; clones are the same bot.
+#[derive(Debug, Clone)]
+pub(crate) struct Bot(Arc<Inner>);
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) api: Api,
+    pub(crate) client: A2aClient,
+    pub(crate) settings: Settings,
+    pub(crate) store: Store,
+    pub(crate) people: People,
+    pub(crate) own_user: String,
+    pub(crate) own_bot: String,
+    /// The tasks of running turns, by channel and thread, with the person who asked.
+    running: Mutex<HashMap<(String, String), (String, String)>>,
+    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) tracker: TaskTracker,
+    pub(crate) shutdown: CancellationToken,
+    /// The reason for which the bot cannot continue.
+    fatal: Mutex<Option<ApiError>>,
+}
+
+impl std::ops::Deref for Bot {
+    type Target = Inner;
+
+    fn deref(&self) -> &Inner {
+        &self.0
+    }
+}
+
+impl Bot {
+    /// The state of a bot with this identity, the answer of `auth.test`.
+    pub(crate) fn new(
+        settings: Settings,
+        api: Api,
+        client: A2aClient,
+        store: Store,
+        own: &Value,
+        shutdown: CancellationToken,
+    ) -> Self {
+        let text = |key: &str| own[key].as_str().unwrap_or_default().to_owned();
+        Self(Arc::new(Inner {
+            api,
+            client,
+            store,
+            people: People::default(),
+            own_user: text("user_id"),
+            own_bot: text("bot_id"),
+            running: Mutex::default(),
+            permits: Arc::new(Semaphore::new(MOST_TASKS)),
+            tracker: TaskTracker::new(),
+            shutdown,
+            fatal: Mutex::default(),
+            settings,
+        }))
+    }
+
+    /// The failure that has ended the bot.
+    pub(crate) fn take_fatal(&self) -> Option<ApiError> {
+        self.fatal.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Logs a failure. An invalid token ends the bot, because no call can succeed.
+    pub(crate) fn report(&self, error: &ApiError) {
+        if error.is_unauthorized() {
+            *self.fatal.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.clone());
+            self.shutdown.cancel();
+        }
+        tracing::error!(%error, "failed to answer in Slack");
+    }
+
+    /// The metadata of a message: the user for whom the bot acts.
+    pub(crate) async fn metadata(&self, user: &str) -> Option<Metadata> {
+        if !user.starts_with(['U', 'W']) {
+            return None;
+        }
+        let email = self.people.find(&self.api, user).await.email?;
+        Some(Metadata::from_iter([("user_email".to_owned(), Value::String(email))]))
+    }
+
+    /// A message that only one person sees.
+    pub(crate) async fn whisper(
+        &self,
+        channel: &str,
+        user: &str,
+        thread: Option<&str>,
+        text: &str,
+    ) -> Result<(), ApiError> {
+        let mut body = json!({"channel": channel, "user": user, "text": text});
+        if let Some(thread) = thread.filter(|thread| !thread.is_empty()) {
+            body["thread_ts"] = thread.into();
+        }
+        self.api.call("chat.postEphemeral", &body).await.map(drop)
+    }
+
+    /// What must never appear in a message.
+    pub(crate) fn secrets(&self) -> Vec<String> {
+        let settings = &self.settings;
+        let tokens =
+            [Some(&settings.bot_token), settings.app_token.as_ref(), settings.signing_secret.as_ref()];
+        tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
+    }
+
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<(String, String), (String, String)>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is known of a thread; nothing if the database fails, which is logged.
+    pub(crate) fn thread(&self, channel: &str, thread: &str) -> Thread {
+        let known = self
+            .store
+            .thread(channel, thread)
+            .inspect_err(|error| tracing::error!(%error, "failed to read a thread"));
+        known.ok().flatten().unwrap_or_default()
+    }
+
+    pub(crate) fn save_thread(&self, channel: &str, id: &str, thread: &Thread) {
+        if let Err(error) = self.store.save_thread(channel, id, thread) {
+            tracing::error!(%error, "failed to save a thread");
+        }
+    }
+}

@@ -1,0 +1,452 @@
+//! The Slack bot: the built program between the built supervisor and the stand-in for Slack.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use anyhow::{Context, Result, ensure};
+use caipe_fixtures::slack::{APP_TOKEN, BOT_TOKEN, BOT_USER, Failure, FakeSlack, Message, Options};
+use caipe_tests::programs;
+use caipe_tests::scenario::Scenario;
+use caipe_tests::supervisor::{Setup, Supervisor};
+use serde_json::{Value, json};
+use tokio::process::Child;
+
+const LIMIT: Duration = Duration::from_secs(30);
+
+/// The three programs of a test.
+struct Rig {
+    slack: FakeSlack,
+    supervisor: Supervisor,
+    setup: Setup,
+    config: String,
+    bot: Child,
+}
+
+impl Rig {
+    async fn start(scenario: &Scenario, options: Options, config: &str) -> Result<Self> {
+        let setup = scenario.setup()?;
+        let supervisor = setup.start().await?;
+        let slack = FakeSlack::start(options).await?;
+        let bot = bot(&setup, &supervisor, &slack, config)?;
+        Ok(Self { slack, supervisor, setup, config: config.to_owned(), bot })
+    }
+
+    async fn simple(scenario: &Scenario) -> Result<Self> {
+        Self::start(scenario, Options::default(), "").await
+    }
+
+    async fn restart_bot(&mut self) -> Result<()> {
+        self.bot.kill().await?;
+        self.bot = bot(&self.setup, &self.supervisor, &self.slack, &self.config)?;
+        Ok(())
+    }
+
+    /// Waits until the bot's messages in a thread fulfil a condition.
+    async fn until(
+        &self,
+        thread: &str,
+        what: &str,
+        holds: impl Fn(&[Message]) -> bool,
+    ) -> Result<Vec<Message>> {
+        let channel = if thread.starts_with('D') { thread } else { "C1" };
+        let found = self.slack.until(LIMIT, |slack| holds(&own(slack, channel, thread))).await;
+        let messages = own(&self.slack, channel, thread);
+        ensure!(
+            found,
+            "{what}: {messages:#?}\n{:#?}",
+            self.slack.calls().iter().rev().take(12).collect::<Vec<_>>()
+        );
+        Ok(messages)
+    }
+
+    /// Waits for the end of the answer: the buttons for feedback.
+    async fn answer(&self, thread: &str) -> Result<Vec<Message>> {
+        let is_answered = |messages: &[Message]| {
+            messages.iter().all(|message| !message.streaming)
+                && messages.iter().any(|message| message.block_text().contains("feedback_buttons"))
+        };
+        self.until(thread, "there is no answer", is_answered).await
+    }
+}
+
+/// The bot's messages in a thread.
+fn own(slack: &FakeSlack, channel: &str, thread: &str) -> Vec<Message> {
+    slack.thread(channel, thread).into_iter().filter(|message| message.user == BOT_USER).collect()
+}
+
+fn text(messages: &[Message]) -> String {
+    messages.iter().map(|message| message.text.as_str()).collect()
+}
+
+fn bot(setup: &Setup, supervisor: &Supervisor, slack: &FakeSlack, config: &str) -> Result<Child> {
+    let mut command = setup.command(&["slack", "--url", supervisor.url()])?;
+    command
+        .env("SLACK_BOT_TOKEN", BOT_TOKEN)
+        .env("SLACK_APP_TOKEN", APP_TOKEN)
+        .env("SLACK_API_URL", slack.api())
+        .env("CAIPE_SLACK_DATABASE", setup.dir().join("slack.sqlite3"))
+        .env("SLACK_INTEGRATION_BOT_CONFIG", config);
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit()).spawn().context("failed to start the bot")
+}
+
+/// Agents on the stand-in MCP server; each echoes what it is asked.
+fn echo(agents: &[&str]) -> Result<Scenario> {
+    let server = programs::fixture_mcp()?;
+    let scenario = agents.iter().fold(Scenario::new(), |scenario, agent| scenario.agent(agent, &server, &[]));
+    let turns =
+        |scenario: Scenario, agent: &&str| scenario.agent_calls(agent, "echo", json!({"text": "{{ user }}"}));
+    Ok(agents.iter().fold(scenario, turns))
+}
+
+fn careful() -> Result<Scenario> {
+    let mut scenario = echo(&["jira"])?.asks("write", &["jira"]);
+    scenario.change_agent("jira", "requireApproval", json!(["ec*"]));
+    Ok(scenario)
+}
+
+/// An answer that arrives in pieces over some seconds.
+fn slow() -> Scenario {
+    let words: String = (0..60).map(|word| format!("word{word} ")).collect();
+    Scenario::new().turn(json!({"user": "slow"}), json!({"text": words, "delay_ms": 50}))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_mention_is_answered_once_and_the_thread_is_a_conversation() -> Result<()> {
+    let rig = Rig::simple(
+        &Scenario::new().answers("hello", "Hello **you**.").answers("again", "Again <!channel>."),
+    )
+    .await?;
+    let thread = rig.slack.mention("C1", "UANN", "hello", None);
+    let messages = rig.answer(&thread).await?;
+    assert_eq!(text(&messages), "Hello **you**.");
+    rig.slack.mention("C1", "UANN", "again", Some(&thread));
+    let both =
+        |messages: &[Message]| messages.len() == 2 && messages.iter().all(|message| !message.streaming);
+    let messages = rig.until(&thread, "no second answer", both).await?;
+    assert_eq!(messages[1].text, "Again <\u{200b}!channel>.");
+    let direct = rig.slack.direct("UBOB", "hello", None);
+    let answered = |slack: &FakeSlack| text(&own(slack, "DUBOB", &direct)).contains("Hello");
+    ensure!(rig.slack.until(LIMIT, answered).await, "no answer to a direct message");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plan_is_a_task_list_and_the_answer_follows() -> Result<()> {
+    let rig = Rig::simple(&echo(&["jira", "github", "slack"])?.asks("report", &["jira", "github", "slack"]))
+        .await?;
+    let thread = rig.slack.mention("C1", "UANN", "report", None);
+    let messages = rig.answer(&thread).await?;
+    let plan = &messages[0];
+    assert_eq!(plan.title, "3 of 3 steps completed");
+    let titles: Vec<&str> = plan.cards.iter().map(|card| card.title.as_str()).collect();
+    assert_eq!(titles, ["[Jira] report", "[Github] report", "[Slack] report"]);
+    assert!(
+        plan.cards.iter().all(|card| card.status == "complete" && card.details.contains("Echo")),
+        "{plan:#?}"
+    );
+    let shown = text(&messages);
+    for part in ["I'll ask them.", "jira says: jira: report", "github says", "slack says"] {
+        assert_eq!(shown.matches(part).count(), 1, "{part}: {shown}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_answer_continues_in_further_messages() -> Result<()> {
+    let lines: String =
+        (0..1_000).map(|line| format!("let value_{line:04} = compute({line}) + offset;\n")).collect();
+    let answer = format!("Here:\n\n```rust\n{lines}```\n\nDone.");
+    let rig = Rig::simple(&Scenario::new().answers("long", &answer)).await?;
+    let thread = rig.slack.mention("C1", "UANN", "long", None);
+    let messages = rig.answer(&thread).await?;
+    ensure!(messages.len() >= 4, "{}", messages.len());
+    for message in &messages {
+        assert_eq!(message.text.matches("```").count() % 2, 0);
+    }
+    let shown: String =
+        text(&messages).split_inclusive('\n').filter(|line| line.starts_with("let ")).collect();
+    assert_eq!(shown, lines);
+    Ok(())
+}
+
+/// The message with an action.
+fn with_action(messages: &[Message], action: &str) -> Option<Message> {
+    messages.iter().find(|message| message.value_of(action).is_some()).cloned()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn only_the_person_who_asked_approves_and_the_decision_stays_visible() -> Result<()> {
+    let mut rig = Rig::simple(&careful()?).await?;
+    let thread = rig.slack.mention("C1", "UANN", "write it", None);
+    let asked = |messages: &[Message]| with_action(messages, "caipe_approve").is_some();
+    let messages = rig.until(&thread, "no approval is asked for", asked).await?;
+    let question = with_action(&messages, "caipe_approve").context("no question")?;
+    ensure!(question.block_text().contains("jira: write it"), "{question:#?}");
+    rig.slack.press("C1", "UBOB", &question, "caipe_approve");
+    let refused = |slack: &FakeSlack| {
+        slack.whispers().iter().any(|whisper| whisper.user == "UBOB" && whisper.text.contains("<@UANN>"))
+    };
+    ensure!(rig.slack.until(LIMIT, refused).await, "another person is not told why");
+    rig.restart_bot().await?;
+    rig.slack.press("C1", "UANN", &question, "caipe_approve");
+    let messages = rig.answer(&thread).await?;
+    let shown = text(&messages);
+    assert_eq!(shown.matches("jira says: jira: write it").count(), 1, "{shown}");
+    let decided =
+        messages.iter().find(|message| message.ts == question.ts).context("the question is gone")?;
+    ensure!(
+        decided.block_text().contains("Approved by <@UANN>") && decided.value_of("caipe_approve").is_none(),
+        "{decided:#?}"
+    );
+    rig.slack.press("C1", "UANN", &question, "caipe_approve");
+    let reported =
+        |slack: &FakeSlack| slack.whispers().iter().any(|whisper| whisper.text.contains("already decided"));
+    ensure!(rig.slack.until(LIMIT, reported).await, "nobody says that it is decided");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_is_rejected_with_a_reason_or_edited() -> Result<()> {
+    let rig = Rig::simple(&careful()?).await?;
+    let mut modals = 0;
+    for (action, values, expected) in [
+        ("caipe_reject", json!({"reason": {"v": {"value": "not today"}}}), "not today"),
+        (
+            "caipe_edit",
+            json!({"arguments": {"v": {"value": "{\"text\": \"something else\"}"}}}),
+            "jira says: something else",
+        ),
+    ] {
+        let thread = rig.slack.mention("C1", "UANN", "write it", None);
+        let asked = |messages: &[Message]| with_action(messages, action).is_some();
+        let messages = rig.until(&thread, "no approval is asked for", asked).await?;
+        rig.slack.press("C1", "UANN", &with_action(&messages, action).context("no question")?, action);
+        modals += 1;
+        ensure!(rig.slack.until(LIMIT, |slack| slack.modals().len() == modals).await, "no modal opens");
+        let modal = rig.slack.modals().pop().context("no modal")?;
+        if action == "caipe_edit" {
+            rig.slack.submit("UANN", &modal, json!({"arguments": {"v": {"value": "nonsense"}}}));
+            ensure!(
+                rig.slack
+                    .until(LIMIT, |slack| slack
+                        .answers()
+                        .iter()
+                        .any(|answer| answer["response_action"] == "errors"))
+                    .await
+            );
+        }
+        rig.slack.submit("UANN", &modal, values);
+        let shown = text(&rig.answer(&thread).await?);
+        ensure!(shown.contains(expected), "{shown}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_form_is_answered_in_a_modal() -> Result<()> {
+    let fields = json!([
+        {"field_name": "team", "field_description": "Which team?", "field_type": "select", "field_values": ["core", "web"], "required": true},
+        {"field_name": "note", "field_description": "Anything else"},
+    ]);
+    let ask = json!({"name": "request_user_input", "arguments": {"title": "Details", "description": "Tell me more.", "fields": fields}});
+    let scenario = Scenario::new()
+        .turn(json!({"user": "form", "turn": 0}), json!({"calls": [ask]}))
+        .turn(json!({"user": "form"}), json!({"text": "Got {{ last_result }}"}));
+    let rig = Rig::simple(&scenario).await?;
+    let thread = rig.slack.mention("C1", "UANN", "form", None);
+    let asked = |messages: &[Message]| with_action(messages, "caipe_answer").is_some();
+    let messages = rig.until(&thread, "no form is shown", asked).await?;
+    rig.slack.press(
+        "C1",
+        "UANN",
+        &with_action(&messages, "caipe_answer").context("no form")?,
+        "caipe_answer",
+    );
+    ensure!(rig.slack.until(LIMIT, |slack| !slack.modals().is_empty()).await, "no modal opens");
+    let modal = rig.slack.modals().pop().context("no modal")?;
+    assert_eq!(modal["blocks"][0]["element"]["type"], "static_select");
+    let values = json!({"f0": {"v": {"selected_option": {"value": "1"}}}, "f1": {"v": {"value": "soon"}}});
+    rig.slack.submit("UANN", &modal, values);
+    let shown = text(&rig.answer(&thread).await?);
+    ensure!(shown.contains("web") && shown.contains("soon"), "{shown}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_in_the_middle_continues_the_same_message() -> Result<()> {
+    let mut rig = Rig::simple(&slow()).await?;
+    let thread = rig.slack.mention("C1", "UANN", "slow", None);
+    rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
+    rig.restart_bot().await?;
+    let messages = rig.answer(&thread).await?;
+    assert_eq!(messages.len(), 1, "{messages:#?}");
+    let words: String = (0..60).map(|word| format!("word{word} ")).collect();
+    assert_eq!(text(&messages).trim(), words.trim());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn streams_that_expire_or_are_missing_and_limits_lose_no_text() -> Result<()> {
+    let words: String = (0..60).map(|word| format!("word{word} ")).collect();
+    let expiring = Options { stream_lifetime: Duration::from_millis(800), ..Options::default() };
+    let missing = Options { streams: false, ..Options::default() };
+    for (name, options, failures) in [
+        ("expiry", expiring, vec![]),
+        ("no streams", missing, vec![]),
+        (
+            "limits",
+            Options::default(),
+            vec![
+                ("chat.startStream", Failure::RateLimit(1)),
+                ("chat.appendStream", Failure::RateLimit(1)),
+                ("chat.stopStream", Failure::RateLimit(1)),
+            ],
+        ),
+        ("a lost answer", Options::default(), vec![("chat.appendStream", Failure::Lost)]),
+        (
+            "a rejected call",
+            Options::default(),
+            vec![("chat.appendStream", Failure::Code("invalid_chunks".to_owned()))],
+        ),
+    ] {
+        let rig = Rig::start(&slow(), options, "").await?;
+        for (method, failure) in failures {
+            rig.slack.fail(method, failure);
+        }
+        let thread = rig.slack.mention("C1", "UANN", "slow", None);
+        let messages = rig.answer(&thread).await.with_context(|| name.to_owned())?;
+        assert_eq!(
+            text(&messages).split_whitespace().collect::<Vec<_>>(),
+            words.split_whitespace().collect::<Vec<_>>(),
+            "{name}"
+        );
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn redeliveries_act_once_over_reconnects() -> Result<()> {
+    let mut rig = Rig::simple(&Scenario::new().answers("hello", "Hello.")).await?;
+    let thread = rig.slack.mention("C1", "UANN", "hello", None);
+    rig.answer(&thread).await?;
+    rig.slack.disconnect();
+    let repeat = |rig: &Rig| {
+        rig.slack.event(json!({"type": "app_mention", "channel": "C1", "user": "UANN", "text": format!("<@{BOT_USER}> hello"), "ts": thread, "channel_type": "channel"}))
+    };
+    repeat(&rig);
+    rig.restart_bot().await?;
+    repeat(&rig);
+    ensure!(rig.slack.until(LIMIT, |slack| slack.deliveries().0 == 4).await, "{:?}", rig.slack.deliveries());
+    let other = rig.slack.mention("C1", "UANN", "hello", None);
+    rig.answer(&other).await?;
+    assert_eq!(own(&rig.slack, "C1", &thread).len(), 1);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_task_is_stopped_from_its_thread() -> Result<()> {
+    let rig = Rig::simple(&slow()).await?;
+    let thread = rig.slack.mention("C1", "UANN", "slow", None);
+    rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
+    rig.slack.mention("C1", "UANN", "stop", Some(&thread));
+    let messages =
+        rig.until(&thread, "it does not stop", |messages| text(messages).contains("_Stopped._")).await?;
+    ensure!(!text(&messages).contains("word59"));
+    rig.slack.command("C1", "UANN", "status");
+    ensure!(
+        rig.slack
+            .until(LIMIT, |slack| slack
+                .whispers()
+                .iter()
+                .any(|whisper| whisper.text.contains("0 task(s) running")))
+            .await
+    );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn feedback_asks_again_and_a_failure_offers_a_retry() -> Result<()> {
+    let scenario = Scenario::new()
+        .answers("An earlier attempt", "Now it works.")
+        .turn(json!({"user": "broken"}), json!({"error": {"status": 400, "message": "no"}}))
+        .answers("more briefly", "Hi.")
+        .answers("hello", "Hello to you.");
+    let rig = Rig::simple(&scenario).await?;
+    let thread = rig.slack.mention("C1", "UANN", "hello", None);
+    let answer = rig.answer(&thread).await?.remove(0);
+    let value = answer.value_of("caipe_feedback").context("no buttons")?.replacen("positive", "negative", 1);
+    rig.slack.press_with("C1", "UANN", &answer, "caipe_feedback", &value);
+    ensure!(
+        rig.slack
+            .until(LIMIT, |slack| slack
+                .whispers()
+                .iter()
+                .any(|whisper| whisper.value_of("caipe_feedback_less_verbose").is_some()))
+            .await
+    );
+    let whisper = rig.slack.whispers().pop().context("no question")?;
+    rig.slack.press("C1", "UANN", &whisper, "caipe_feedback_less_verbose");
+    rig.until(&thread, "no briefer answer", |messages| text(messages).contains("Hi.")).await?;
+
+    let thread = rig.slack.mention("C1", "UANN", "broken", None);
+    let failed = |messages: &[Message]| with_action(messages, "caipe_retry").is_some();
+    let messages = rig.until(&thread, "no retry is offered", failed).await?;
+    ensure!(text(&messages).contains("⚠️"), "{messages:#?}");
+    rig.slack.press(
+        "C1",
+        "UANN",
+        &with_action(&messages, "caipe_retry").context("no button")?,
+        "caipe_retry",
+    );
+    rig.until(&thread, "the retry has no answer", |messages| text(messages).contains("Now it works."))
+        .await?;
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_deleted_channel_ends_a_turn_and_a_revoked_token_ends_the_bot() -> Result<()> {
+    let mut rig = Rig::simple(&Scenario::new().answers("hello", "Hello.")).await?;
+    rig.slack.fail("chat.startStream", Failure::Code("channel_not_found".to_owned()));
+    let thread = rig.slack.mention("C1", "UANN", "hello", None);
+    let tried = |slack: &FakeSlack| slack.calls().iter().any(|call| call.error == "channel_not_found");
+    ensure!(rig.slack.until(LIMIT, tried).await);
+    let other = rig.slack.mention("C1", "UANN", "hello", None);
+    rig.answer(&other).await?;
+    assert!(own(&rig.slack, "C1", &thread).is_empty());
+    rig.slack.fail("chat.startStream", Failure::Code("token_revoked".to_owned()));
+    rig.slack.mention("C1", "UANN", "hello", None);
+    let status = tokio::time::timeout(LIMIT, rig.bot.wait()).await.context("the bot goes on")??;
+    assert_eq!(status.code(), Some(1));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_quiet_channel_is_answered_only_with_confidence() -> Result<()> {
+    let config = "C1: {name: help, ai_enabled: true, qanda: {enabled: true, overthink: true}}";
+    let scenario = Scenario::new()
+        .answers("unsure", "Perhaps.\n[LOW_CONFIDENCE]")
+        .answers("sure", "Yes.\n[CONFIDENCE: HIGH]");
+    let rig = Rig::start(&scenario, Options::default(), config).await?;
+    let ask = |text: &str| {
+        let ts = rig.slack.write("C1", "UANN", text, None);
+        rig.slack.event(json!({"type": "message", "channel": "C1", "user": "UANN", "text": text, "ts": ts, "channel_type": "channel"}));
+        ts
+    };
+    let (silent, answered) = (ask("unsure"), ask("sure"));
+    let messages = rig.answer(&answered).await?;
+    assert_eq!(text(&messages), "Yes.");
+    assert!(own(&rig.slack, "C1", &silent).is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_manifest_is_printed_and_missing_settings_are_named() -> Result<()> {
+    let setup = Setup::new()?;
+    let output = setup.run(&["slack", "manifest"]).await?;
+    let manifest: Value = serde_json::from_slice(&output.stdout)?;
+    assert_eq!(manifest["settings"]["socket_mode_enabled"], true);
+    let output = setup.run(&["slack"]).await?;
+    let error = String::from_utf8_lossy(&output.stderr);
+    ensure!(!output.status.success() && error.contains("SLACK_BOT_TOKEN"), "{error}");
+    Ok(())
+}
