@@ -175,28 +175,36 @@ mod tests {
         message
     }
 
-    #[test]
-    fn each_message_is_answered_or_ignored() {
-        let open = "";
-        let closed = "C1: {name: a, ai_enabled: true}";
-        let unasked = "C1: {name: a, ai_enabled: true, qanda: {enabled: true}}";
-        let quiet = "C1: {name: a, ai_enabled: true, qanda: {enabled: true, overthink: true}}";
-        let alerts = "C1: {name: a, ai_alerts: {enabled: true}}";
-        let bots = "C1: {name: a, ai_enabled: true, qanda: {enabled: true, include_bots: {enabled: true, bot_list: [pager]}}}";
-        let mention = |message: &mut Message| {
+    const OPEN: &str = "";
+
+    /// A name, the channels, a message, and the decision.
+    type Case = (&'static str, &'static str, Message, &'static str);
+
+    fn mention(message: &mut Message) {
+        message.is_mention = true;
+        message.text = "<@UBOT> why?".into();
+    }
+
+    fn word(text: &'static str) -> impl Fn(&mut Message) {
+        move |message| {
             message.is_mention = true;
-            message.text = "<@UBOT> why?".into();
-        };
-        let bot =
-            |name: &'static str| move |message: &mut Message| message.bot = Some(("B2".into(), name.into()));
-        let nothing = |_: &mut Message| {};
-        let cases: Vec<(&str, &str, Message, &str)> = vec![
-            ("mention, no channels", open, message(mention), "ask"),
-            ("message, no channels", open, message(nothing), "ignore"),
-            ("direct", open, message(|m| m.is_direct = true), "ask"),
+            message.text = format!("<@UBOT> {text}");
+            message.thread = Some("0.1".into());
+        }
+    }
+
+    fn bot(name: &'static str) -> impl Fn(&mut Message) {
+        move |message| message.bot = Some(("B2".into(), name.into()))
+    }
+
+    fn cases_without_channels() -> Vec<Case> {
+        vec![
+            ("mention, no channels", OPEN, message(mention), "ask"),
+            ("message, no channels", OPEN, message(|_| {}), "ignore"),
+            ("direct", OPEN, message(|m| m.is_direct = true), "ask"),
             (
                 "direct of a bot",
-                open,
+                OPEN,
                 message(|m| {
                     m.is_direct = true;
                     m.bot = Some(("B2".into(), "x".into()));
@@ -205,7 +213,7 @@ mod tests {
             ),
             (
                 "own",
-                open,
+                OPEN,
                 message(|m| {
                     m.is_direct = true;
                     m.user = "UBOT".into();
@@ -214,13 +222,25 @@ mod tests {
             ),
             (
                 "own as a bot",
-                open,
+                OPEN,
                 message(|m| {
                     m.is_mention = true;
                     m.bot = Some(("BBOT".into(), "x".into()));
                 }),
                 "ignore",
             ),
+            ("stop", OPEN, message(word("Stop!")), "stop"),
+            ("new", OPEN, message(word("new")), "new"),
+        ]
+    }
+
+    fn cases_with_channels() -> Vec<Case> {
+        let closed = "C1: {name: a, ai_enabled: true}";
+        let unasked = "C1: {name: a, ai_enabled: true, qanda: {enabled: true}}";
+        let quiet = "C1: {name: a, ai_enabled: true, qanda: {enabled: true, overthink: true}}";
+        let alerts = "C1: {name: a, ai_alerts: {enabled: true}}";
+        let bots = "C1: {name: a, ai_enabled: true, qanda: {enabled: true, include_bots: {enabled: true, bot_list: [pager]}}}";
+        vec![
             ("mention", closed, message(mention), "ask"),
             (
                 "mention in another channel",
@@ -232,36 +252,21 @@ mod tests {
                 "ignore",
             ),
             ("the second event of a mention", unasked, message(|m| m.text = "<@UBOT> why?".into()), "ignore"),
-            ("unasked", unasked, message(nothing), "ask"),
+            ("unasked", unasked, message(|_| {}), "ask"),
             ("unasked in a thread", unasked, message(|m| m.thread = Some("0.1".into())), "ignore"),
-            ("quiet", quiet, message(nothing), "quiet"),
+            ("quiet", quiet, message(|_| {}), "quiet"),
             ("mention where it is quiet", quiet, message(mention), "ask"),
             ("alert", alerts, message(bot("pager")), "ask"),
-            ("person among alerts", alerts, message(nothing), "ignore"),
+            ("person among alerts", alerts, message(|_| {}), "ignore"),
             ("listed bot", bots, message(bot("pager")), "ask"),
             ("other bot", bots, message(bot("spam")), "ignore"),
-            (
-                "stop",
-                open,
-                message(|m| {
-                    mention(m);
-                    m.text = "<@UBOT> Stop!".into();
-                    m.thread = Some("0.1".into());
-                }),
-                "stop",
-            ),
-            (
-                "new",
-                open,
-                message(|m| {
-                    mention(m);
-                    m.text = "<@UBOT> new".into();
-                    m.thread = Some("0.1".into());
-                }),
-                "new",
-            ),
-        ];
+        ]
+    }
+
+    #[test]
+    fn each_message_is_answered_or_ignored() {
         let situation = Situation { own_user: "UBOT", own_bot: "BBOT", ..Situation::default() };
+        let cases = [cases_without_channels(), cases_with_channels()].concat();
         for (name, config, message, expected) in cases {
             let decision = decide(&message, &settings(config, false), &situation);
             let found = match decision {
@@ -280,6 +285,6 @@ mod tests {
         }
         let waiting = Situation { waits_for_user: true, ..situation };
         let reply = message(|m| m.thread = Some("0.1".into()));
-        assert!(matches!(decide(&reply, &settings(open, false), &waiting), Decision::Ask { .. }));
+        assert!(matches!(decide(&reply, &settings(OPEN, false), &waiting), Decision::Ask { .. }));
     }
 }

@@ -60,7 +60,7 @@ async fn connect(args: &SlackArgs, shutdown: &CancellationToken) -> anyhow::Resu
                     .with_context(|| format!("failed to connect to the supervisor at {}", args.url));
             }
             Err(error) => {
-                tracing::warn!(%error, "the supervisor does not answer yet; attempt {attempt} of {retries}")
+                tracing::warn!(%error, "the supervisor does not answer yet; attempt {attempt} of {retries}");
             }
         }
         tokio::select! {

@@ -106,7 +106,7 @@ fn careful() -> Result<Scenario> {
 
 /// An answer that arrives in pieces over some seconds.
 fn slow() -> Scenario {
-    let words: String = (0..60).map(|word| format!("word{word} ")).collect();
+    let words = (0..60).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
     Scenario::new().turn(json!({"user": "slow"}), json!({"text": words, "delay_ms": 50}))
 }
 
@@ -153,8 +153,10 @@ async fn a_plan_is_a_task_list_and_the_answer_follows() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_long_answer_continues_in_further_messages() -> Result<()> {
-    let lines: String =
-        (0..1_000).map(|line| format!("let value_{line:04} = compute({line}) + offset;\n")).collect();
+    let lines: String = (0..1_000)
+        .map(|line| format!("let value_{line:04} = compute({line}) + offset;\n"))
+        .collect::<Vec<_>>()
+        .concat();
     let answer = format!("Here:\n\n```rust\n{lines}```\n\nDone.");
     let rig = Rig::simple(&Scenario::new().answers("long", &answer)).await?;
     let thread = rig.slack.mention("C1", "UANN", "long", None);
@@ -208,20 +210,19 @@ async fn only_the_person_who_asked_approves_and_the_decision_stays_visible() -> 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_call_is_rejected_with_a_reason_or_edited() -> Result<()> {
     let rig = Rig::simple(&careful()?).await?;
-    let mut modals = 0;
-    for (action, values, expected) in [
+    let changes = [
         ("caipe_reject", json!({"reason": {"v": {"value": "not today"}}}), "not today"),
         (
             "caipe_edit",
             json!({"arguments": {"v": {"value": "{\"text\": \"something else\"}"}}}),
             "jira says: something else",
         ),
-    ] {
+    ];
+    for (modals, (action, values, expected)) in (1..).zip(changes) {
         let thread = rig.slack.mention("C1", "UANN", "write it", None);
         let asked = |messages: &[Message]| with_action(messages, action).is_some();
         let messages = rig.until(&thread, "no approval is asked for", asked).await?;
         rig.slack.press("C1", "UANN", &with_action(&messages, action).context("no question")?, action);
-        modals += 1;
         ensure!(rig.slack.until(LIMIT, |slack| slack.modals().len() == modals).await, "no modal opens");
         let modal = rig.slack.modals().pop().context("no modal")?;
         if action == "caipe_edit" {
@@ -280,14 +281,14 @@ async fn a_restart_in_the_middle_continues_the_same_message() -> Result<()> {
     rig.restart_bot().await?;
     let messages = rig.answer(&thread).await?;
     assert_eq!(messages.len(), 1, "{messages:#?}");
-    let words: String = (0..60).map(|word| format!("word{word} ")).collect();
+    let words = (0..60).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
     assert_eq!(text(&messages).trim(), words.trim());
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_that_expire_or_are_missing_and_limits_lose_no_text() -> Result<()> {
-    let words: String = (0..60).map(|word| format!("word{word} ")).collect();
+    let words = (0..60).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
     let expiring = Options { stream_lifetime: Duration::from_millis(800), ..Options::default() };
     let missing = Options { streams: false, ..Options::default() };
     for (name, options, failures) in [
@@ -331,7 +332,7 @@ async fn redeliveries_act_once_over_reconnects() -> Result<()> {
     rig.answer(&thread).await?;
     rig.slack.disconnect();
     let repeat = |rig: &Rig| {
-        rig.slack.event(json!({"type": "app_mention", "channel": "C1", "user": "UANN", "text": format!("<@{BOT_USER}> hello"), "ts": thread, "channel_type": "channel"}))
+        rig.slack.event(json!({"type": "app_mention", "channel": "C1", "user": "UANN", "text": format!("<@{BOT_USER}> hello"), "ts": thread, "channel_type": "channel"}));
     };
     repeat(&rig);
     rig.restart_bot().await?;
