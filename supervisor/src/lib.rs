@@ -21,4 +21,5 @@ pub mod push;
 pub mod remote;
 pub mod run;
 pub mod secrets;
+pub mod skills;
 pub mod tools;

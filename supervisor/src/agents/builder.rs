@@ -11,6 +11,7 @@ use caipe_crds::rendered::{self, ModelPrice};
 use caipe_crds::resource::budget::Guards;
 use caipe_engine::{AgentName, Budget, GuardLimits, Limits, Price, USER_INPUT_AGENT};
 use caipe_model::ChatModel;
+use caipe_skills::SkillService;
 use futures::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
@@ -29,6 +30,7 @@ use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent
 use crate::mcp::{ServerSpec, Toolbox};
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
+use crate::skills::{self, SkillTools};
 use crate::tools::{A2aTools, ToolSource, ToolSources};
 
 /// The name of the supervisor in logs and stored states.
@@ -52,17 +54,22 @@ pub(super) struct InstanceFactory {
     probe_permits: Arc<Semaphore>,
     /// The agents that supervisor and agents can delegate to.
     pub(super) delegates: Arc<Delegates>,
+    pub(super) skills: Arc<SkillService>,
     pub(super) shutdown: CancellationToken,
 }
 
 impl InstanceFactory {
     /// # Errors
     /// When no client for remote agents can be made.
-    pub(super) fn new(http: reqwest::Client, shutdown: CancellationToken) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(
+        http: reqwest::Client,
+        skills: Arc<SkillService>,
+        shutdown: CancellationToken,
+    ) -> Result<Self, reqwest::Error> {
         let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
         let remote_http = caipe_a2a::client::http_builder().build()?;
         let delegates = Arc::default();
-        Ok(Self { http, remote_http, cards, probe_permits, delegates, shutdown })
+        Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, shutdown })
     }
 
     pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
@@ -99,7 +106,10 @@ impl InstanceBuilder<'_> {
             prompt: String::new(),
             role: Role::Supervisor { spec: spec.clone().into(), delegates, self_service },
             model: self.shared_model.clone(),
-            tools: ToolSources::new(toolbox, self.a2a(spec.a2a.as_ref())),
+            tools: ToolSources::new(
+                toolbox,
+                self.a2a(spec.a2a.as_ref()).into_iter().chain(self.skills(SUPERVISOR)),
+            ),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
             require_approval: Vec::new(),
@@ -145,6 +155,14 @@ impl InstanceBuilder<'_> {
         }
     }
 
+    /// The tools for skills, if agents use any.
+    fn skills(&self, agent: &str) -> Option<Arc<dyn ToolSource>> {
+        if !skills::are_used(&self.settings.env) {
+            return None;
+        }
+        Some(Arc::new(SkillTools::new(self.factory.skills.clone(), AgentName::new(agent))))
+    }
+
     /// The tool servers of an in-process agent, which start at once. Secrets are read now.
     pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
         let agent = &spec.agent;
@@ -179,8 +197,11 @@ impl InstanceBuilder<'_> {
                 all: self.factory.delegates.clone(),
             }),
             model: own.unwrap_or_else(|| self.shared_model.clone()),
-            tools: ToolSources::new(toolbox, self.a2a(agent.a2a.as_ref()))
-                .with_find_above(agent.find_tools_above),
+            tools: ToolSources::new(
+                toolbox,
+                self.a2a(agent.a2a.as_ref()).into_iter().chain(self.skills(&agent.name)),
+            )
+            .with_find_above(agent.find_tools_above),
             streaming: general.streaming,
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),

@@ -52,7 +52,8 @@ const OUT: &str = "distributedAgents: [jira]";
 impl TestInstances {
     fn start(settings: &Arc<Settings>) -> Self {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
-        let factory = InstanceFactory::new(reqwest::Client::new(), CancellationToken::new()).unwrap();
+        let skills = crate::skills::service(settings).unwrap();
+        let factory = InstanceFactory::new(reqwest::Client::new(), skills, CancellationToken::new()).unwrap();
         let mut instances = AgentInstances::new(settings.clone());
         let work = instances.apply(settings.clone(), &factory.with(settings), true);
         assert!(work.migrate.is_empty() && work.drain.is_empty(), "all are current at once");

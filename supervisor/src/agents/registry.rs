@@ -6,6 +6,7 @@ use std::time::Duration;
 use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::{AgentPhase, AgentPlacement};
 use caipe_engine::AgentName;
+use caipe_skills::SkillService;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -17,6 +18,7 @@ use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::UnavailableModel;
 use crate::agent::{Agent, CurrentSupervisor, PreviousPlacement};
 use crate::config::Settings;
+use crate::skills::{self, SkillsError};
 
 /// The interval at which an instance that is not ready is checked without a change of its phase.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -39,6 +41,9 @@ pub enum RegistryError {
     /// There is no client for remote agents.
     #[error("failed to make a client for remote agents: {0}")]
     Client(#[from] reqwest::Error),
+    /// The skills cannot be set up.
+    #[error(transparent)]
+    Skills(#[from] SkillsError),
     /// There is no agent.
     #[error("there is no agent to serve in this process")]
     Empty,
@@ -100,7 +105,8 @@ impl AgentRegistry {
         front: impl FnOnce(&AgentInstances, Arc<Agent>) -> Result<Arc<Agent>, RegistryError>,
     ) -> Result<Arc<Self>, RegistryError> {
         let settings = Arc::new(settings);
-        let factory = Arc::new(InstanceFactory::new(http, shutdown.clone())?);
+        let skills = skills::service(&settings)?;
+        let factory = Arc::new(InstanceFactory::new(http, skills, shutdown.clone())?);
         let mut instances = AgentInstances::new(settings.clone());
         let build = factory.with(&settings);
         instances.apply(settings.clone(), &build, true);
@@ -135,6 +141,11 @@ impl AgentRegistry {
     /// Sets the reason why the newest settings were refused; the applied ones stay.
     pub fn note_refusal(&self, reason: Option<String>) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    /// The skills.
+    pub fn skills(&self) -> &Arc<SkillService> {
+        &self.factory.skills
     }
 
     /// The settings that were applied last.

@@ -171,6 +171,11 @@ pub(crate) fn limit_notice(text: &str) -> String {
     format!("🔍 {text}")
 }
 
+/// The notice that an agent uses a skill.
+pub(crate) fn skill_notice(skill: &str) -> String {
+    format!("📚 Using skill {skill}")
+}
+
 /// A piece of an artifact.
 pub(super) struct Chunk<'a> {
     pub(super) id: String,

@@ -35,7 +35,7 @@ pub use request::{
     USER_EMAIL,
 };
 
-pub(crate) use event_builders::limit_notice;
+pub(crate) use event_builders::{limit_notice, skill_notice};
 
 use event_builders::Wire;
 use sub_agent::SubAgent;

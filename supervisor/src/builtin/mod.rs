@@ -20,10 +20,15 @@ pub use offered_tool::{OfferedTool, OfferedTools, ToolClass};
 const DATE: &str = "get_current_date";
 const WAIT: &str = "wait";
 const JQ: &str = "jq";
+/// The tools of `crate::skills`.
+pub(crate) const FIND_SKILLS: &str = "find_skills";
+pub(crate) const USE_SKILL: &str = "use_skill";
+pub(crate) const READ_SKILL_FILE: &str = "read_skill_file";
 
 /// Whether a name is that of a built-in tool or of one of the engine, in any case. A server's tool must not have it.
 pub fn is_builtin(name: &str) -> bool {
-    caipe_engine::is_builtin(name) || [DATE, WAIT, JQ].iter().any(|own| own.eq_ignore_ascii_case(name))
+    let own = [DATE, WAIT, JQ, FIND_SKILLS, USE_SKILL, READ_SKILL_FILE];
+    caipe_engine::is_builtin(name) || own.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// The built-in tools.

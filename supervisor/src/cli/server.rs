@@ -2,6 +2,7 @@
 
 mod external_store;
 mod follow;
+mod skills;
 mod start;
 mod stop;
 
@@ -15,6 +16,7 @@ use anyhow::Context;
 use caipe_a2a::model::AgentCard;
 use caipe_a2a::server::{PushOptions, Pushes};
 use caipe_net::Screen;
+use caipe_skills::ApiKeys;
 use caipe_store::Store;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -81,7 +83,10 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     settings.check_addresses(address)?;
     let file = args.data_dir.join(&config.database);
     let store = start::open_store(&settings.spec.store, &file, &settings.env, stop_signal.as_mut()).await?;
-    let server = Server::open(args, &config, store, guard, (address, &security))?;
+    let directory = skills::directory(&settings.spec.store, file.as_path());
+    let keys = skills::open_keys(directory.as_deref(), &settings.env)?;
+    let server = Server::open(args, &config, store, (guard, keys), (address, &security))?;
+    skills::start(server.registry.skills(), directory, server.shutdown.clone()).await;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
     }
@@ -119,7 +124,7 @@ impl Server {
         args: &Serving,
         config: &ServerConfig<'_>,
         store: Arc<dyn Store>,
-        guard: Guard,
+        access: (Guard, Option<Arc<ApiKeys>>),
         (address, security): (SocketAddr, &CardSecurity),
     ) -> anyhow::Result<Self> {
         let shutdown = CancellationToken::new();
@@ -134,6 +139,8 @@ impl Server {
         let pushes = pushes(args, &runs, &store)?;
         let cards = signed_cards(args, config, config.settings, address, security)?;
         let task_api = Arc::new(TaskApi::new(runs.clone(), cards, pushes.clone()));
+        let (guard, keys) = access;
+        let skills = skills::api(registry.skills().clone(), keys, &config.settings.env)?;
         let origins = Origins::default();
         set_origins(&origins, args, config.settings)?;
         let routes = router(AppState {
@@ -142,6 +149,7 @@ impl Server {
             runs: runs.clone(),
             alone: config.presentation.is_sub_agent(),
             store: store.clone(),
+            skills,
             guard,
             origins: origins.clone(),
         });
@@ -216,7 +224,8 @@ impl Server {
     fn serve_metrics(&self, address: SocketAddr) -> anyhow::Result<()> {
         let listener = listen(address).context("failed to serve metrics")?;
         tracing::info!(address = %listener.local_addr()?, "serving metrics");
-        let routes = metrics_router(self.runs.clone(), self.pushes.clone(), self.store.clone());
+        let (runs, pushes, skills) = (self.runs.clone(), self.pushes.clone(), self.registry.skills().clone());
+        let routes = metrics_router(runs, pushes, self.store.clone(), skills);
         tokio::spawn(http::serve(listener, routes, METRICS_LIMITS, self.shutdown.clone()));
         Ok(())
     }

@@ -9,6 +9,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use caipe_a2a::server::Pushes;
+use caipe_skills::{Counts, SkillService};
 use caipe_store::Store;
 use caipe_telemetry::metrics::CONTENT_TYPE;
 use futures::StreamExt;
@@ -28,15 +29,23 @@ pub(crate) const METRICS_LIMITS: Limits = Limits {
 };
 
 /// The route of the metrics.
-pub(crate) fn metrics_router(runs: Arc<Runs>, pushes: Option<Arc<Pushes>>, store: Arc<dyn Store>) -> Router {
+pub(crate) fn metrics_router(
+    runs: Arc<Runs>,
+    pushes: Option<Arc<Pushes>>,
+    store: Arc<dyn Store>,
+    skills: Arc<SkillService>,
+) -> Router {
     let scrape = async move || {
         let (fault, restrictions) = tokio::join!(store_fault(&*store), store_restrictions(&*store));
+        let Counts { skills, failed_sources: failed_skill_sources } = skills.counts();
         answer(Observed {
             active_runs: runs.active(),
             queued_pushes: pushes.as_ref().map_or(0, |pushes| pushes.queued()),
             log_memory: runs.log_memory(),
             is_store_available: fault.is_none(),
             store_restrictions: restrictions.len(),
+            skills,
+            failed_skill_sources,
         })
     };
     Router::new().route("/metrics", get(scrape))

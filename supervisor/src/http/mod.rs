@@ -6,6 +6,7 @@ mod listing;
 mod metrics;
 mod origin;
 mod routes;
+mod skills;
 mod status;
 mod task_api;
 
@@ -18,4 +19,5 @@ pub(crate) use metrics::{METRICS_LIMITS, metrics_router};
 pub use origin::{OriginError, Origins};
 pub(crate) use origin::{Pages, check as check_origin};
 pub use routes::{AppState, router};
+pub use skills::SkillsApi;
 pub use task_api::TaskApi;

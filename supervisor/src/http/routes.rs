@@ -1,4 +1,4 @@
-//! `/`, the cards, `/health`, `/ready`, `/tools`, `/workflows`, `/internal/status`.
+//! `/`, the cards, `/health`, `/ready`, `/tools`, `/workflows`, `/internal/status`, and the skills API.
 
 use std::sync::Arc;
 
@@ -17,6 +17,7 @@ use super::auth::{self, Guard};
 use super::listen::unavailable;
 use super::metrics;
 use super::origin::{self, Origins, Pages};
+use super::skills::{self, SkillsApi};
 use super::status::{self, About};
 use crate::agents::AgentRegistry;
 use crate::run::Runs;
@@ -30,6 +31,8 @@ pub struct AppState {
     pub alone: bool,
     /// The store of conversations.
     pub store: Arc<dyn Store>,
+    /// The skills, and the keys of their catalogue.
+    pub skills: SkillsApi,
     /// Authenticates requests.
     pub guard: Guard,
     /// The allowed web origins.
@@ -61,7 +64,8 @@ pub fn router(state: AppState) -> Router {
         .allow_headers(AllowHeaders::mirror_request());
     let routes = protocol
         .merge(about)
-        .layer(middleware::from_fn_with_state(state.guard, auth::check))
+        .layer(middleware::from_fn_with_state(state.guard.clone(), auth::check))
+        .merge(skills::router(state.skills, state.guard))
         .layer(cors)
         .layer(middleware::from_fn_with_state(pages, origin::check))
         .layer(CatchPanicLayer::new());

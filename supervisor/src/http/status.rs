@@ -10,6 +10,7 @@ use axum::response::{IntoResponse, Response};
 use caipe_crds::internal_status::Report;
 use caipe_crds::resource::agent_state::AgentPhase;
 use caipe_engine::AgentName;
+use caipe_skills::SourceState;
 use caipe_store::Store;
 use serde_json::{Map, Value, json};
 
@@ -118,6 +119,7 @@ async fn warnings(about: &About) -> Vec<String> {
     }
     warnings.extend(store_restrictions(&*about.store).await);
     warnings.extend(listen::few_connections());
+    warnings.extend(skill_warnings(&about.registry.skills().states()));
     let supervisor = about.registry.supervisor();
     if !about.alone {
         warnings.extend(supervisor.faults());
@@ -129,6 +131,24 @@ async fn warnings(about: &About) -> Vec<String> {
         warnings.extend(agent.faults.iter().map(|fault| format!("agent {}: {fault}", agent.name)));
     }
     warnings
+}
+
+/// The sources of skills that failed, and the skills that are left out.
+fn skill_warnings(states: &[SourceState]) -> Vec<String> {
+    let of_source = |state: &SourceState| {
+        let failed = state.error.as_ref().map(|error| {
+            let (name, skills) = (&state.name, state.skills);
+            format!(
+                "the source of skills {name} failed and has the {skills} skills of its last read: {error}"
+            )
+        });
+        let first = state.faults.first().map(|fault| {
+            let (name, count) = (&state.name, state.faults.len());
+            format!("the source of skills {name} has {count} faults; the first one: {fault}")
+        });
+        failed.into_iter().chain(first)
+    };
+    states.iter().flat_map(of_source).collect()
 }
 
 /// The count, or `unknown` if the store cannot be read in time: a failure must not look like no open question.

@@ -3,10 +3,15 @@ use caipe_engine::DelegationOutcome;
 use super::*;
 
 fn lines(metrics: &Metrics) -> Vec<String> {
-    let (active_runs, queued_pushes, log_memory) = (3, 2, 5);
-    let (is_store_available, store_restrictions) = (true, 4);
-    let observed =
-        Observed { active_runs, queued_pushes, log_memory, is_store_available, store_restrictions };
+    let observed = Observed {
+        active_runs: 3,
+        queued_pushes: 2,
+        log_memory: 5,
+        is_store_available: true,
+        store_restrictions: 4,
+        skills: 7,
+        failed_skill_sources: 1,
+    };
     metrics.encode(observed).unwrap().lines().map(str::to_owned).collect()
 }
 

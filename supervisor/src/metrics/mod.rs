@@ -54,6 +54,8 @@ pub(crate) struct Observed {
     /// Whether the store can be read and written.
     pub(crate) is_store_available: bool,
     pub(crate) store_restrictions: usize,
+    pub(crate) skills: usize,
+    pub(crate) failed_skill_sources: usize,
 }
 
 #[derive(Debug)]
@@ -63,6 +65,8 @@ pub(crate) struct Metrics {
     queued_pushes: Gauge,
     resident_memory: Gauge,
     log_memory: Gauge,
+    skills: Gauge,
+    failed_skill_sources: Gauge,
     open_streams: Gauge,
     waiting_commits: Gauge,
     store_available: Gauge,
@@ -84,6 +88,8 @@ impl Metrics {
             queued_pushes: Gauge::default(),
             resident_memory: Gauge::default(),
             log_memory: Gauge::default(),
+            skills: Gauge::default(),
+            failed_skill_sources: Gauge::default(),
             open_streams: Gauge::default(),
             waiting_commits: Gauge::default(),
             store_available: Gauge::default(),
@@ -114,6 +120,9 @@ impl Metrics {
         registry.register("queued_pushes", help, self.queued_pushes.clone());
         let help = "Memory of this process that is resident";
         registry.register("resident_memory_bytes", help, self.resident_memory.clone());
+        registry.register("skills", "Skills in the catalogue", self.skills.clone());
+        let help = "Sources of skills whose last read failed";
+        registry.register("failed_skill_sources", help, self.failed_skill_sources.clone());
         registry.register("log_memory_bytes", "Memory for the events of tasks", self.log_memory.clone());
         let help = "Calls of language models, by outcome; a call and its retries count once";
         registry.register("model_calls", help, self.model_calls.clone());
@@ -184,6 +193,8 @@ impl Metrics {
         self.log_memory.set(saturated(observed.log_memory));
         self.store_available.set(observed.is_store_available.into());
         self.store_restrictions.set(saturated(observed.store_restrictions));
+        self.skills.set(saturated(observed.skills));
+        self.failed_skill_sources.set(saturated(observed.failed_skill_sources));
         if let Some(bytes) = resident_memory() {
             self.resident_memory.set(bytes);
         }

@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use caipe_tests::programs::workspace;
 
 /// The sources that read variables.
-const SOURCES: [&str; 9] = [
+const SOURCES: [&str; 10] = [
     "crds/src/placement.rs",
     "crds/src/resolve",
     "operator/src/cli",
@@ -17,6 +17,7 @@ const SOURCES: [&str; 9] = [
     "supervisor/src/config",
     "supervisor/src/mcp/environment.rs",
     "supervisor/slack/src/settings.rs",
+    "supervisor/src/skills",
 ];
 /// Literals of these sources that are no variables.
 const OTHERS: [&str; 3] = ["CARGO_", "ROLE_", "TASK_STATE_"];

@@ -30,7 +30,7 @@ const STATUS: &str = "/internal/status";
 const SHORTEST_KEY: usize = 16;
 
 /// The principal of the shared key.
-pub(super) const KEY_HOLDER: &str = "shared-key";
+pub(in crate::http) const KEY_HOLDER: &str = "shared-key";
 
 /// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`].
 const SUBJECT: &str = "sub:";

@@ -1,0 +1,176 @@
+//! A skill and its readers.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::content_check::Finding;
+
+/// The kind of a source, in the words of the API.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceKind {
+    /// A directory, a `ConfigMap` or the program itself.
+    Default,
+    /// People add them over the API.
+    AgentSkills,
+    /// A Git repository.
+    Hub,
+}
+
+impl SourceKind {
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::AgentSkills => "agent_skills",
+            Self::Hub => "hub",
+        }
+    }
+
+    /// The kind of a word of the API.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Default, Self::AgentSkills, Self::Hub].into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+/// The principals that may read a skill.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Visibility {
+    /// Everybody, and the agents.
+    Global,
+    /// The members of its teams.
+    Team,
+    /// Its owner.
+    Personal,
+}
+
+impl Visibility {
+    /// The word of the API.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Global => "global",
+            Self::Team => "team",
+            Self::Personal => "personal",
+        }
+    }
+
+    /// The visibility of a word of the API.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Global, Self::Team, Self::Personal].into_iter().find(|it| it.as_str() == text)
+    }
+}
+
+/// Where a skill comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Origin {
+    pub kind: SourceKind,
+    /// The name of the source.
+    pub id: Arc<str>,
+    /// The agents that may use its skills; if empty, all.
+    pub agents: Arc<[String]>,
+    /// Whether the program contains its skills, which give way to others of the same name.
+    pub is_built_in: bool,
+}
+
+impl Origin {
+    /// Whether an agent may use the skills of the source.
+    pub fn permits(&self, agent: &str) -> bool {
+        self.agents.is_empty() || self.agents.iter().any(|name| name == agent)
+    }
+}
+
+/// A file beside a `SKILL.md`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Resource {
+    /// The path below the folder of the skill.
+    pub path: String,
+    /// In bytes.
+    pub size: usize,
+    /// The content; `None` for a file that is no text, which is listed only.
+    pub text: Option<Arc<str>>,
+}
+
+/// A skill of the catalogue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Skill {
+    /// Unique in the catalogue.
+    pub id: String,
+    pub name: String,
+    pub description: String,
+    pub origin: Origin,
+    /// The `SKILL.md`.
+    pub content: Arc<str>,
+    /// Where the instructions begin in the content, in bytes.
+    pub instructions_at: usize,
+    pub metadata: Map<String, Value>,
+    pub resources: Vec<Resource>,
+    pub visibility: Visibility,
+    pub team_ids: Vec<String>,
+    /// The principal that owns it, if a person added it.
+    pub owner: Option<String>,
+    /// Suspicious content.
+    pub findings: Vec<Finding>,
+}
+
+impl Skill {
+    /// The instructions, without the front matter.
+    pub fn instructions(&self) -> &str {
+        self.content.get(self.instructions_at..).unwrap_or_default().trim()
+    }
+
+    /// Whether `metadata.tags`, a list or a text with commas, has one of these tags.
+    pub fn has_tag(&self, tags: &[String]) -> bool {
+        match self.metadata.get("tags") {
+            Some(Value::Array(own)) => {
+                own.iter().filter_map(Value::as_str).any(|own| tags.iter().any(|tag| tag == own.trim()))
+            }
+            Some(Value::String(own)) => own.split(',').any(|own| tags.iter().any(|tag| tag == own.trim())),
+            _ => false,
+        }
+    }
+
+    /// The texts of the skill, each with its path.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let files =
+            self.resources.iter().filter_map(|file| Some((file.path.as_str(), file.text.as_deref()?)));
+        std::iter::once(("SKILL.md", &*self.content)).chain(files)
+    }
+
+    /// The bytes that it takes, roughly.
+    pub(crate) fn bytes(&self) -> usize {
+        let files = self.resources.iter().map(|file| file.text.as_ref().map_or(0, |text| text.len()));
+        self.content.len() + self.description.len() + files.sum::<usize>()
+    }
+}
+
+/// A principal that reads the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Reader {
+    /// Whether it may read every skill: the server does not distinguish its callers.
+    pub reads_all: bool,
+    /// The principal, from its credential.
+    pub principal: Option<String>,
+    /// The teams of its credential.
+    pub teams: Vec<String>,
+}
+
+impl Reader {
+    /// Whether it may read a skill.
+    pub fn may_read(&self, skill: &Skill) -> bool {
+        match skill.visibility {
+            Visibility::Global => true,
+            _ if self.reads_all => true,
+            Visibility::Team => {
+                self.is_owner(skill) || skill.team_ids.iter().any(|id| self.teams.contains(id))
+            }
+            Visibility::Personal => self.is_owner(skill),
+        }
+    }
+
+    fn is_owner(&self, skill: &Skill) -> bool {
+        self.principal.is_some() && self.principal == skill.owner
+    }
+}
