@@ -12,7 +12,7 @@ use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
 use crate::values::patterns_meet;
 
-use super::{Context, Target, budgets, delegates, models, servers, settings, variable_part};
+use super::{Context, Target, budgets, delegates, models, servers, store, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
 const BUILT_IN_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
@@ -132,7 +132,7 @@ pub(super) fn rendered(
         read_tools: agent.read_tools.clone(),
         auto_approve: agent.auto_approve.clone(),
         budget: budgets::of_agent(cx, agent),
-        store: settings::agent_store(cx, agent),
+        store: store::of_agent(cx, agent),
         required_env,
         secrets_dir: cx.secrets_dir(&format!("agents/{}", agent.name), has_secrets),
         model: models::of_agent(cx, agent, chain),

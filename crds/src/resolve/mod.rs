@@ -12,6 +12,7 @@ mod prices;
 mod servers;
 mod settings;
 mod single_agent;
+mod store;
 pub mod template;
 mod variables;
 mod workflows;
@@ -150,7 +151,7 @@ fn finish(
         budgets,
         rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &mut agents),
-        store: settings::store(&mut cx),
+        store: store::store(&mut cx),
         retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),
         connectivity: settings::connectivity(&mut cx),
         oauth2,

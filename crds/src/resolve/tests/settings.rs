@@ -310,6 +310,35 @@ fn mongodb_is_the_store_if_the_resource_or_a_variable_says_so() {
 }
 
 #[test]
+fn a_remote_agent_can_have_a_store_of_its_own() {
+    let text = |more: &str| format!("agents: [{{ name: jira, placement: Remote, {more} }}]");
+    let of = |more: &str| {
+        let resource = resource(&text(more));
+        let spec = resolve_for(&resource, &super::env(&[]), &Target::ClusterUnread).unwrap().spec;
+        assert_eq!(spec.store, Store::Sqlite {}, "the supervisor's is another one");
+        let (alone, _) = spec.for_agent("jira").unwrap();
+        assert_eq!(alone.clone().for_agent("jira").unwrap().0, alone, "its own spec stays as it is");
+        alone.store
+    };
+    let name = resource("agents: []").metadata.name.unwrap();
+    let default = format!("default.{name}.jira");
+    let redis = |database: &str, ttl_minutes, required| Store::Redis {
+        database: database.to_owned(),
+        ttl_minutes,
+        required,
+        secrets_dir: Some("/var/run/caipe/secrets/store".to_owned()),
+    };
+    assert_eq!(of("enabled: true"), Store::Sqlite {});
+    let own = "store: { redis: { secretRef: { name: a } } }";
+    assert_eq!(of(own), redis(&default, None, false));
+    assert_eq!(of(&format!("{own}, replicas: 2")), redis(&default, None, true));
+    let settings = "store: { redis: { secretRef: { name: a }, database: b, ttlMinutes: 5 } }";
+    assert_eq!(of(settings), redis("b", Some(5), false));
+    let mongodb = of("store: { mongodb: { secretRef: { name: a } } }");
+    assert!(matches!(mongodb, Store::Mongodb { database, .. } if database == default));
+}
+
+#[test]
 fn redis_is_the_store_if_the_resource_or_a_variable_says_so() {
     let redis = |database: &str, ttl_minutes, required, secrets_dir: Option<&str>| Store::Redis {
         database: database.to_owned(),
