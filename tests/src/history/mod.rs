@@ -1,4 +1,4 @@
-//! What happened to tasks: the commits that a store accepted, in its order, and what clients read. [`check`] finds contradictions.
+//! What happened to tasks: the commits that a store accepted, in its order, and what clients read. [`check()`] finds contradictions.
 
 mod check;
 mod monitor;

@@ -1,9 +1,12 @@
 //! Agents that start late, die, return, or answer under another name.
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
+use caipe_fixtures::redis::RedisServer;
 use caipe_fixtures::tcp_proxy::Link;
 use caipe_tests::agent;
 use caipe_tests::migration_scenario::{self, scenario, until};
+use caipe_tests::scenario::Scenario;
+use caipe_tests::stream::text_of;
 use caipe_tests::supervisor::Supervisor;
 use serde_json::json;
 
@@ -60,6 +63,36 @@ async fn an_agent_that_dies_is_shown_and_comes_back_without_a_restart() -> Resul
     link.connect_to(again.url())?;
     until(&supervisor, "jira", "Remote", "Ready").await?;
     assert_eq!(supervisor.ask("ask").await?.result()?, "jira there\ngithub here");
+    Ok(())
+}
+
+/// An agent that is killed in the middle of its answer: with a store that survives it, the answer arrives, once.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_with_a_store_of_its_own_answers_although_it_is_killed() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let words = (0..40).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
+    let is_agent = json!({"system": "You are the jira agent."});
+    let mut scenario = Scenario::new()
+        .agent_with("jira", json!([]))
+        .turn(is_agent, json!({"text": words, "delay_ms": 50}))
+        .asks("tell", &["jira"]);
+    scenario.change_agent("jira", "store", json!({"redis": {"secretRef": {"name": "redis"}}}));
+    let setup = agent::setup(&scenario, "jira")?.env("REDIS_URL", server.url());
+    let jira = setup.start().await?;
+    let again = setup.listening_at(jira.url());
+    let supervisor = agent::remote(scenario.setup()?, "jira", jira.url()).start().await?;
+    until(&supervisor, "jira", "Remote", "Ready").await?;
+    let mut stream = supervisor.stream("tell me", None).await?;
+    stream.read_until(|event| text_of(event).contains("word9")).await?;
+    jira.kill().await?;
+    let _jira = again.start().await?;
+    let rest = stream.rest().await?;
+    let last = rest.last().context("nothing after the kill")?;
+    assert_eq!(last["status"]["state"], "completed", "{last:#}");
+    let task = supervisor.call("tasks/get", json!({"id": last["taskId"]})).await?;
+    let artifacts = task["result"]["artifacts"].as_array().context("no artifacts")?;
+    let answer = artifacts.iter().find(|artifact| artifact["name"] == "final_result").context("no answer")?;
+    assert_eq!(caipe_tests::stream::parts_text(&answer["parts"]).trim(), words.trim());
     Ok(())
 }
 
