@@ -118,6 +118,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         ),
         ("spec.agents[0]", of_agent(&json!({"name": "rag"})), "have a meaning of their own"),
         (
+            "spec.agents[0].store",
+            of_agent(&json!({"name": "jira", "store": {}})),
+            "keeps its tasks in one server",
+        ),
+        (
             "spec.agents[0]",
             of_agent(&json!({"image": "a"})),
             "set at most one of identity, external and image",
