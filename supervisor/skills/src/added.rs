@@ -13,6 +13,7 @@ use crate::directory::{RawSkill, resource};
 use crate::document::{self, Document};
 use crate::fault::Fault;
 use crate::limits::{ADDED_SKILLS, FAULTS, RESOURCE_BYTES, RESOURCES, SKILL_BYTES};
+use crate::private_file;
 use crate::resource_path;
 use crate::skill::{Origin, Resource, Skill, SourceKind, Visibility};
 
@@ -124,13 +125,10 @@ impl AddedSkills {
         fs::remove_file(&path).map_err(|error| AddError::Write { path, reason: error.to_string() })
     }
 
-    /// Writes a file whose readers never see half of it.
     fn write(&self, id: &str, new: &NewSkill) -> Result<(), AddError> {
         let path = self.directory.join(format!("{id}.json"));
-        let draft = path.with_extension("tmp");
         let written = fs::create_dir_all(&self.directory)
-            .and_then(|()| fs::write(&draft, serde_json::to_vec(new)?))
-            .and_then(|()| fs::rename(&draft, &path));
+            .and_then(|()| private_file::replace(&path, &serde_json::to_vec(new)?));
         written.map_err(|error| AddError::Write { path, reason: error.to_string() })
     }
 }

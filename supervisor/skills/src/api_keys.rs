@@ -13,6 +13,8 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use subtle::ConstantTimeEq as _;
 
+use crate::private_file;
+
 /// The prefix of the id of a key.
 const PREFIX: &str = "sk_";
 const ID_CHARS: usize = 12;
@@ -171,11 +173,9 @@ impl ApiKeys {
     }
 
     fn save(&self, records: &[KeyRecord]) -> Result<(), ApiKeysError> {
-        let draft = self.file.with_extension("tmp");
         let written = serde_json::to_vec(records)
             .map_err(std::io::Error::from)
-            .and_then(|bytes| fs::write(&draft, bytes))
-            .and_then(|()| fs::rename(&draft, &self.file));
+            .and_then(|bytes| private_file::replace(&self.file, &bytes));
         written.map_err(|error| ApiKeysError::Storage { path: self.file.clone(), reason: error.to_string() })
     }
 

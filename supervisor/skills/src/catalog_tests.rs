@@ -52,7 +52,7 @@ fn a_reader_sees_what_it_may_read() {
         own("pa", Visibility::Personal, "anna", &[]),
         own("pb", Visibility::Personal, "bob", &[]),
         own("t", Visibility::Team, "bob", &["sre"]),
-        // The name of a global skill is taken.
+        // A global skill has this name already.
         Skill { name: "g".to_owned(), ..own("x", Visibility::Personal, "anna", &[]) },
     ]);
     let reader = |name: Option<&str>, teams: &[&str]| Reader {

@@ -14,6 +14,7 @@ pub mod document;
 mod fault;
 mod github;
 pub mod limits;
+mod private_file;
 mod resource_path;
 mod service;
 mod skill;

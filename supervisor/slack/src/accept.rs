@@ -165,18 +165,8 @@ impl Bot {
         } else {
             Delivery::without_streams()
         };
-        Turn {
-            id: id.to_string(),
-            target,
-            request,
-            seed: None,
-            task: None,
-            delivery,
-            quiet,
-            question: message.ts.clone(),
-        }
-        .run(self)
-        .await;
+        let turn = Turn::new(target, request, message.ts.clone());
+        Turn { delivery, quiet, ..turn }.run(self).await;
     }
 
     pub(crate) fn resume_turns(&self) {

@@ -32,7 +32,7 @@ mod turn;
 
 pub use api::ApiError;
 pub use error::BotError;
-pub use manifest::{manifest, scopes};
+pub use manifest::manifest;
 pub use run::run;
 pub use settings::{
     Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings,

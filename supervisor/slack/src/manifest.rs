@@ -2,26 +2,37 @@
 
 use serde_json::{Value, json};
 
-/// The scopes of the bot token, and the reason for each.
-const SCOPES: [(&str, &str); 12] = [
-    ("app_mentions:read", "messages that mention the bot"),
-    ("assistant:write", "the status and suggested prompts of conversations with the bot"),
-    ("channels:history", "the thread of a mention in public channels"),
-    ("chat:write", "answers"),
-    ("commands", "/caipe"),
-    ("groups:history", "the thread of a mention in private channels"),
-    ("im:history", "direct messages"),
-    ("im:read", "direct messages"),
-    ("im:write", "direct messages"),
-    ("reactions:write", "the reaction of an escalation"),
-    ("users:read", "the names in a thread"),
-    ("users:read.email", "the address of the person who asks"),
+/// The scopes of the bot token.
+const SCOPES: [&str; 12] = [
+    // messages that mention the bot
+    "app_mentions:read",
+    // the status and suggested prompts of conversations with the bot
+    "assistant:write",
+    // the thread of a mention in public channels
+    "channels:history",
+    // answers
+    "chat:write",
+    // /caipe
+    "commands",
+    // the thread of a mention in private channels
+    "groups:history",
+    // direct messages
+    "im:history",
+    // direct messages
+    "im:read",
+    // direct messages
+    "im:write",
+    // the reaction of an escalation
+    "reactions:write",
+    // the names in a thread
+    "users:read",
+    // the address of the person who asks
+    "users:read.email",
 ];
 
 /// The manifest of the app: in JSON, for `https://api.slack.com/apps?new_app=1`. `url` is the public address of the bot for
 /// events over HTTP; without it, the app uses Socket Mode.
 pub fn manifest(name: &str, url: Option<&str>) -> Value {
-    let scopes: Vec<&str> = SCOPES.iter().map(|(scope, _)| *scope).collect();
     let endpoint = url.map(|url| format!("{}/slack/events", url.trim_end_matches('/')));
     let mut manifest = json!({
         "display_information": {"name": name, "description": "Answers questions and runs tasks with the agents of CAIPE"},
@@ -31,7 +42,7 @@ pub fn manifest(name: &str, url: Option<&str>) -> Value {
             "assistant_view": {"assistant_description": "Answers questions and runs tasks with its agents"},
             "slash_commands": [{"command": "/caipe", "description": "Agents, status, stop", "usage_hint": "help | agents | status | stop"}],
         },
-        "oauth_config": {"scopes": {"bot": scopes}},
+        "oauth_config": {"scopes": {"bot": SCOPES}},
         "settings": {
             "event_subscriptions": {"bot_events": [
                 "app_mention", "assistant_thread_started", "message.channels", "message.groups", "message.im",
@@ -47,9 +58,4 @@ pub fn manifest(name: &str, url: Option<&str>) -> Value {
         manifest["features"]["slash_commands"][0]["url"] = json!(endpoint);
     }
     manifest
-}
-
-/// The scopes of the bot token and the reason for each.
-pub fn scopes() -> impl Iterator<Item = (&'static str, &'static str)> {
-    SCOPES.into_iter()
 }

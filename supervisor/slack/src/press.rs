@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::{ApiError, Target};
-use crate::delivery::Delivery;
 use crate::event::{Action, Submission};
 use crate::footer::{DELETE, FEEDBACK, HELP, RETRY, Subject};
 use crate::question::{
@@ -194,17 +193,8 @@ async fn decide(
         user: reference.asker.clone(),
     };
     let question = reference.message.clone();
-    let turn = Turn {
-        id: id.to_string(),
-        target,
-        request,
-        seed: Some(task),
-        task: None,
-        delivery: Delivery::default(),
-        quiet: false,
-        question,
-    };
-    turn.run(bot).await;
+    let turn = Turn::new(target, request, question);
+    Turn { seed: Some(task), ..turn }.run(bot).await;
     Ok(())
 }
 
@@ -270,18 +260,7 @@ async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>)
         user: action.user.clone(),
     };
     let question = Subject::read(&action.value).question;
-    Turn {
-        id: id.to_string(),
-        target,
-        request,
-        seed: None,
-        task: None,
-        delivery: Delivery::default(),
-        quiet: false,
-        question,
-    }
-    .run(bot)
-    .await;
+    Turn::new(target, request, question).run(bot).await;
 }
 
 /// A modal that asks what is wrong.

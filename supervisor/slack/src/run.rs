@@ -16,6 +16,9 @@ use crate::{http, socket};
 /// How long running turns may take to save their state at the end.
 const GRACE: Duration = Duration::from_secs(5);
 
+/// The time between two deletions of old entries.
+const FORGETTING: Duration = Duration::from_hours(1);
+
 /// Runs the bot until `shutdown`.
 ///
 /// # Errors
@@ -35,6 +38,7 @@ pub async fn run(
     tracing::info!(user = own["user"].as_str(), team = own["team"].as_str(), "the bot is ready");
     let bot = Bot::new(settings, api, client, store, &own, stop.clone());
     bot.resume_turns();
+    bot.tracker.spawn(forget_old(bot.clone()));
     let result = receive(&bot, http, listener).await;
     stop.cancel();
     bot.tracker.close();
@@ -42,6 +46,15 @@ pub async fn run(
         tracing::warn!("some turns did not save their state in time");
     }
     bot.take_fatal().map_or(result, |error| Err(error.into()))
+}
+
+/// Keeps the database small while the bot runs.
+async fn forget_old(bot: Bot) {
+    while bot.shutdown.run_until_cancelled(tokio::time::sleep(FORGETTING)).await.is_some() {
+        if let Err(error) = bot.store.forget_old() {
+            tracing::warn!(%error, "failed to delete old entries of the database");
+        }
+    }
 }
 
 /// The identity of the bot. A failure of the network is tried again.

@@ -28,8 +28,6 @@ pub struct Settings {
     pub app_token: Option<SecretString>,
     /// The signing secret, for HTTP.
     pub signing_secret: Option<SecretString>,
-    /// The name that people see.
-    pub app_name: String,
     /// Whether the bot answers nothing.
     pub silent: bool,
     /// The settings of each channel, by channel id.
@@ -276,7 +274,6 @@ impl Settings {
             bot_token: bot_token.trim().into(),
             app_token: app_token.map(|token| token.trim().into()),
             signing_secret: signing_secret.map(|secret| secret.trim().into()),
-            app_name: text(&["SLACK_INTEGRATION_APP_NAME", "APP_NAME"]).unwrap_or_else(|| "CAIPE".to_owned()),
             silent: silent.is_some_and(|value| value.trim().eq_ignore_ascii_case("true")),
             channels: channels(text(&["SLACK_INTEGRATION_BOT_CONFIG", "CAIPE_BOT_CONFIG"]))?,
             prompts: Prompts {
@@ -336,7 +333,7 @@ mod tests {
             ("SLACK_INTEGRATION_PROMPT_MENTION", "Hi {message_text}"),
         ])
         .unwrap();
-        assert!(settings.silent && settings.mode == Mode::Socket && settings.app_name == "CAIPE");
+        assert!(settings.silent && settings.mode == Mode::Socket);
         assert_eq!(settings.prompts.mention.as_deref(), Some("Hi {message_text}"));
         let help = settings.channels.get("C1").unwrap();
         assert!(

@@ -50,7 +50,8 @@ impl Store {
         Ok(store)
     }
 
-    fn forget_old(&self) -> rusqlite::Result<()> {
+    /// Deletes handled deliveries and threads that are too old.
+    pub(crate) fn forget_old(&self) -> rusqlite::Result<()> {
         let connection = self.connection();
         connection.execute("DELETE FROM handled WHERE at < ?1", [now().saturating_sub(REMEMBERED)])?;
         connection.execute("DELETE FROM threads WHERE at < ?1", [now().saturating_sub(THREAD_AGE)])?;

@@ -52,6 +52,12 @@ struct Progress {
 }
 
 impl Turn {
+    /// A turn of a message to the agent. `question` is the time stamp of the message that asked.
+    pub(crate) fn new(target: Target, request: Message, question: String) -> Self {
+        let (seed, task, delivery) = Default::default();
+        Self { id: request.message_id.clone(), target, request, seed, task, delivery, quiet: false, question }
+    }
+
     pub(crate) async fn run(mut self, bot: &Bot) {
         self.save(bot);
         let mut progress = self.start(bot);

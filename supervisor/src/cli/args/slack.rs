@@ -34,7 +34,7 @@ pub(in crate::cli) enum SlackCommand {
 #[derive(Debug, clap::Args)]
 pub(in crate::cli) struct Manifest {
     /// The name of the app
-    #[arg(long, default_value = "CAIPE")]
+    #[arg(long, env = "SLACK_INTEGRATION_APP_NAME", default_value = "CAIPE")]
     pub(in crate::cli) name: String,
 
     /// The public URL of the bot, for events over HTTP; without it the app uses Socket Mode
