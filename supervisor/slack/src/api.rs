@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::StatusCode;
+use reqwest::header::CONTENT_TYPE;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -132,14 +133,11 @@ impl Api {
         self.send(method, request).await
     }
 
-    /// Calls a method that reads no JSON, with the members of an object as parameters.
+    /// Calls a method that reads no JSON, with a form.
     pub(crate) async fn read(&self, method: &str, parameters: &[(&str, &str)]) -> Result<Value, ApiError> {
-        let encode = |text: &str| {
-            percent_encoding::utf8_percent_encode(text, percent_encoding::NON_ALPHANUMERIC).to_string()
-        };
-        let query: Vec<String> =
-            parameters.iter().map(|(name, value)| format!("{}={}", encode(name), encode(value))).collect();
-        let request = self.http.get(format!("{}/{method}?{}", self.base, query.join("&")));
+        let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
+        let request = self.http.post(format!("{}/{method}", self.base));
+        let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
         self.send(method, request).await
     }
 

@@ -111,7 +111,8 @@ impl Incoming {
             ts: text(event, "/ts"),
             thread: Some(text(event, "/thread_ts")).filter(|thread| !thread.is_empty()),
             is_mention,
-            is_direct: text(event, "/channel_type") == "im",
+            // Some senders leave the type of the channel out; the id of a direct message begins with D.
+            is_direct: event["channel_type"] == "im" || text(event, "/channel").starts_with('D'),
             details,
         }))
         .filter(|incoming| matches!(incoming, Self::Message(message) if !message.channel.is_empty() && !message.ts.is_empty()))
