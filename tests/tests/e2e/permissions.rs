@@ -4,13 +4,13 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::cluster::DEFINITION;
-use caipe_tests::cluster::objects::DEPLOYMENTS;
+use caipe_tests::cluster::objects::{BUDGETS, DEPLOYMENTS};
 use caipe_tests::cluster::operator::RELEASE;
 use caipe_tests::live::audit_log::AuditLog;
 use caipe_tests::live::scenario_run::NAME;
 use caipe_tests::live::{self, Live};
 use caipe_tests::supervisor::until;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::scenario_of;
 
@@ -45,9 +45,21 @@ fn supervisors_outlive_the_operator_and_a_new_one_uses_every_right_and_no_other(
         live.migrate("second", "tide", true).await?;
         live.migrate("second", "tide", false).await?;
         live.until_gone(DEPLOYMENTS, "second-tide").await?;
+        limit_disruptions(live).await?;
         let audit = audit.context("the operator was not uninstalled")?.of(&live.operators().await?);
         rights_are_used(live, &audit).await
     })
+}
+
+/// Has the operator create and delete a `PodDisruptionBudget`. Nobody needs the pods, so their Redis need not exist.
+async fn limit_disruptions(live: &Live) -> Result<()> {
+    live.apply(&json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "redis"},
+        "stringData": {"REDIS_URL": "redis://127.0.0.1:1"}}))?;
+    let store = json!({"redis": {"secretRef": {"name": "redis"}}});
+    live.declare("third", &scenario_of(&["tide"]).set("store", store).set("replicas", json!(2)))?;
+    live.until("a PodDisruptionBudget", BUDGETS, "third", |_| true).await?;
+    live.kubectl(&["scale", "caipe/third", "--replicas", "1"])?;
+    live.until_gone(BUDGETS, "third").await
 }
 
 async fn rights_are_used(live: &Live, audit: &AuditLog) -> Result<()> {
