@@ -43,9 +43,34 @@ pub struct Abilities {
     #[serde(skip)]
     pub searched: Option<Arc<ToolIndex>>,
     pub limits: Limits,
+    /// Whether every call that the agent can make may be repeated. A run that begins so keeps it: it gets no other tools.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeatable: bool,
 }
 
 impl Abilities {
+    /// Whether every call of these tools and agents may be repeated.
+    pub fn can_repeat_all(&self) -> bool {
+        self.agents.is_empty() && self.tools.iter().all(|tool| self.can_repeat(tool))
+    }
+
+    fn can_repeat(&self, tool: &str) -> bool {
+        let traits = self.traits_of(tool);
+        traits.is_repeatable || traits.is_pause
+    }
+
+    /// The same for a run that is under way: it keeps whether its calls may be repeated, which its client has read.
+    #[must_use]
+    pub(crate) fn within_run(mut self, is_repeatable: bool) -> Self {
+        self.is_repeatable = is_repeatable;
+        if is_repeatable {
+            let tools = std::mem::take(&mut self.tools);
+            self.tools = tools.into_iter().filter(|tool| self.can_repeat(tool)).collect();
+            self.agents.clear();
+        }
+        self
+    }
+
     /// What is known of a tool.
     pub(crate) fn traits_of(&self, tool: &str) -> &ToolTraits {
         static UNKNOWN: LazyLock<ToolTraits> = LazyLock::new(ToolTraits::default);

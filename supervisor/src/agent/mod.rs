@@ -176,7 +176,7 @@ impl Agent {
         if let Some(remaining) = &run.remaining {
             budget.restrict(remaining);
         }
-        Abilities {
+        let mut abilities = Abilities {
             tool_tokens: offered().filter(is_read).map(|tool| tool.tokens).sum(),
             searched: searched.clone(),
             allow_always: approvals::always(&self.allow_always, tools.iter()),
@@ -192,7 +192,13 @@ impl Agent {
             forms: true,
             workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
             limits: self.limits.clone(),
-        }
+            is_repeatable: false,
+        };
+        // The tools of a server that is not ready are not known.
+        let is_known = self.tools.servers.view().servers.iter().all(|it| it.phase == ServerPhase::Ready);
+        let is_worker = matches!(self.role, Role::Worker(_));
+        abilities.is_repeatable = is_worker && is_known && abilities.can_repeat_all();
+        abilities
     }
 
     /// The tools of the servers, if their descriptions are too many to be read at once.

@@ -56,6 +56,12 @@ impl ToolRule {
         budgets.iter().map(rule).collect()
     }
 
+    /// The rule for the tools that only read, as the agent's `readTools` declares: their calls may be repeated.
+    pub fn of_read_tools(patterns: &[String]) -> Self {
+        let traits = ToolTraits { is_repeatable: true, ..ToolTraits::default() };
+        Self { tools: patterns.to_vec(), budget: None, traits }
+    }
+
     /// The rules for the calls that the agent never makes.
     pub fn of_servers(servers: &[McpServer]) -> impl Iterator<Item = Self> {
         let rule = |server: &str, refused: &RefusedCalls| {
@@ -131,6 +137,15 @@ mod tests {
         assert_eq!((traits["search"].results, traits["search"].output_chars), (Some(3), Some(10_000)));
         assert!(traits["fetch_url"].is_knowledge && traits["fetch_url"].budget.is_none());
         assert!(!traits.contains_key("graph_query"));
+    }
+
+    #[test]
+    fn calls_of_tools_that_are_declared_to_read_may_be_repeated() {
+        let view = ToolsView::with_servers(&[("jira", &["get_issue", "jql", "delete_issue"])]);
+        let rule = ToolRule::of_read_tools(&["jql".to_owned()]);
+        let (traits, _) = apply(&[rule], view.tools.iter());
+        assert!(traits.values().all(|traits| traits.is_repeatable));
+        assert_eq!(traits.keys().collect::<Vec<_>>(), ["jql"], "a name alone declares nothing");
     }
 
     #[test]

@@ -210,6 +210,7 @@ impl InstanceBuilder<'_> {
             tool_rules: [
                 ToolRule::of_budgets(&general.budgets.tools),
                 ToolRule::of_servers(&agent.mcp).collect(),
+                vec![ToolRule::of_read_tools(&agent.read_tools)],
             ]
             .concat(),
             budget: run_budget(agent.budget.as_ref(), general),

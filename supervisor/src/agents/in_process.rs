@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use caipe_engine::{
-    DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume, ResumePoint, RunEvent,
-    RunState,
+    Abilities, DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume,
+    ResumePoint, RunEvent, RunState,
 };
 use caipe_model::{Message, Role};
 use tokio::sync::mpsc;
@@ -82,7 +82,8 @@ fn first_input(
             let approved = agent.offered_calls(&run.approved);
             let state =
                 Box::new(RunState { scope, always_allowed, approved, ..RunState::new(agent.name.clone()) });
-            let abilities = agent.abilities(run);
+            // The delegating run has the state of this one, so nobody starts it again.
+            let abilities = Abilities { is_repeatable: false, ..agent.abilities(run) };
             return FirstInput::Run(state, Input::Message { message, abilities });
         }
     };
@@ -146,7 +147,9 @@ impl ParentSink {
             EventKind::Limited { text, .. } => {
                 return Some(RunEvent::own(EventKind::Noticed { text: limit_notice(&text), end: None }));
             }
-            EventKind::TurnStarted | EventKind::Text { .. } | EventKind::TextReset if self.agents_words => {
+            EventKind::TurnStarted { .. } | EventKind::Text { .. } | EventKind::TextReset
+                if self.agents_words =>
+            {
                 return Some(event);
             }
             EventKind::InputRequired { form } => self.questions.push(form),

@@ -43,7 +43,8 @@ impl SubAgent {
         let mut events = Vec::new();
         if !self.begun && !matches!(event.kind, EventKind::Finished { .. }) {
             self.begun = true;
-            events.push(self.wire.status(TaskState::Working, None));
+            let is_repeatable = matches!(event.kind, EventKind::TurnStarted { is_repeatable: true });
+            events.push(self.wire.working(is_repeatable.then(Activity::repeatable_run).as_ref()));
         }
         match event.agent() {
             None => {
@@ -69,7 +70,7 @@ impl SubAgent {
         let name = self.name.clone();
         match kind {
             EventKind::Text { text, role } => vec![self.words(text, *role)],
-            EventKind::TurnStarted => {
+            EventKind::TurnStarted { .. } => {
                 self.text.begin_turn(&self.wire);
                 Vec::new()
             }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_crds::internal_status::CredentialReport;
+use caipe_engine::ToolTraits;
 use caipe_model::ToolSpec;
 use rmcp::model::Tool;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 
 use super::server_spec::ServerSpec;
-use super::tool_class::tool_class;
+use super::tool_class::{is_declared_to_read, tool_class};
 use super::tool_list::{MalformedTool, ToolList};
 use crate::builtin::{OfferedTool, ToolClass, is_builtin};
 
@@ -73,6 +74,8 @@ pub(super) struct Offer {
     /// With its name at the server.
     pub(super) spec: ToolSpec,
     pub(super) class: ToolClass,
+    /// Whether the catalogue declares that it only reads. Its name alone does not.
+    pub(super) is_repeatable: bool,
 }
 
 /// The server and the name of a tool there.
@@ -103,7 +106,8 @@ impl Offer {
         let others = [plain.clone(), model_name(&format!("{server}_{own}")), format!("{server}/{plain}")];
         let known_names = names.iter().cloned().chain(others).collect();
         let tool = OfferedTool::new(ToolSpec { name, ..self.spec.clone() }, self.class);
-        OfferedTool { names, known_names, ..tool }
+        let traits = ToolTraits { is_repeatable: self.is_repeatable, ..ToolTraits::default() };
+        OfferedTool { names, known_names, traits, ..tool }
     }
 }
 
@@ -220,7 +224,8 @@ impl ToolsView {
             let spec = ServerSpec::new(server, Transport::http("http://x"));
             let class = tool_class(&spec, name, None);
             let schema = Value::Object(Map::new());
-            Offer { spec: ToolSpec { name: name.to_owned(), description: String::new(), schema }, class }
+            let spec = ToolSpec { name: name.to_owned(), description: String::new(), schema };
+            Offer { spec, class, is_repeatable: false }
         };
         let state = |(name, tools): &(&str, &[&str])| {
             let mut state = ServerState::starting(name);
@@ -279,6 +284,7 @@ pub(super) fn offers(spec: &ServerSpec, list: ToolList) -> (Vec<Offer>, Vec<Stri
 
 fn offer(spec: &ServerSpec, tool: Tool) -> Result<Offer, String> {
     let class = tool_class(spec, &tool.name, tool.annotations.as_ref());
+    let is_repeatable = class == ToolClass::Read && is_declared_to_read(spec, &tool.name);
     if tool.name.len() > TOOL_NAME_BYTES {
         let start: String = tool.name.chars().take(NAME_CHARS).collect();
         return Err(format!("tool {start:?}… is ignored: its name is longer than {TOOL_NAME_BYTES} bytes"));
@@ -293,7 +299,7 @@ fn offer(spec: &ServerSpec, tool: Tool) -> Result<Offer, String> {
     }
     let description = tool.description.as_deref().or(tool.title.as_deref()).unwrap_or_default();
     let description = description.chars().take(DESCRIPTION_CHARS).collect();
-    Ok(Offer { spec: ToolSpec { name: tool.name.into_owned(), description, schema }, class })
+    Ok(Offer { spec: ToolSpec { name: tool.name.into_owned(), description, schema }, class, is_repeatable })
 }
 
 /// A unique name for each tool that models accept, from pairs of server and tool.

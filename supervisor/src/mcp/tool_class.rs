@@ -72,12 +72,17 @@ pub(super) fn tool_class(spec: &ServerSpec, tool: &str, annotations: Option<&Too
     let destroys = spec.destructive.iter().any(|pattern| ApprovalPattern::new(pattern).covers(tool));
     let class = if destroys {
         ToolClass::Destructive
-    } else if spec.reads.iter().any(|pattern| name_matches(pattern, tool)) {
+    } else if is_declared_to_read(spec, tool) {
         ToolClass::Read
     } else {
         by_name(&spec.name, tool)
     };
     class.max(annotations.map_or(ToolClass::Read, by_annotations))
+}
+
+/// Whether the catalogue lists a tool among those that read.
+pub(super) fn is_declared_to_read(spec: &ServerSpec, tool: &str) -> bool {
+    spec.reads.iter().any(|pattern| name_matches(pattern, tool))
 }
 
 /// What the name says: `get_issue` reads, and so does `jira_get_issue` of the server `jira`; `get_or_create` writes.

@@ -16,6 +16,9 @@ use super::request::{self, Ids};
 use super::{FIRST_WAIT, RemoteBackend, SHORT_CALL, TRIES, form};
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, one_form};
 
+/// Most times that a delegation is started again because the agent has lost its task.
+const MOST_REPEATS: u32 = 3;
+
 /// The interval for polling a task that cannot be followed.
 const POLL: Duration = Duration::from_secs(1);
 
@@ -27,7 +30,7 @@ pub(super) async fn run(
     events: &mpsc::Sender<DelegationEvent>,
     cancel: &CancellationToken,
 ) -> DelegationEnd {
-    Call { backend, delegation, ids: Ids::of(delegation), events, cancel }.run().await
+    Call { backend, delegation, ids: Ids::of(delegation), repeats: 0, events, cancel }.run().await
 }
 
 /// One delegation.
@@ -35,6 +38,8 @@ pub(super) struct Call<'a> {
     pub(super) backend: &'a RemoteBackend,
     pub(super) delegation: &'a Delegation,
     pub(super) ids: Ids,
+    /// How often the delegation was started again because the agent had lost its task.
+    repeats: u32,
     events: &'a mpsc::Sender<DelegationEvent>,
     pub(super) cancel: &'a CancellationToken,
 }
@@ -327,10 +332,37 @@ impl Call<'_> {
     }
 
     async fn lost(&self, mut reader: Reader, failure: &RemoteFailure) -> DelegationEnd {
+        if self.may_repeat(&reader, failure) {
+            return Box::pin(self.repeat(reader)).await;
+        }
         let (unknown, updates) = reader.close_lost();
         self.send_all(updates).await;
         self.log_failure(failure);
         self.failed(unknown.added_to(failure.reason(self.backend.target.silence)))
+    }
+
+    /// Whether the delegation is started again: the agent has lost the task, and no call of it can do harm a second time. The calls
+    /// that the supervisor has read of prove nothing, because an agent makes a call before the supervisor reads of it; so
+    /// the agent says at the start whether it can make any that must not be repeated. An answer of a person is not given again.
+    fn may_repeat(&self, reader: &Reader, failure: &RemoteFailure) -> bool {
+        let is_answered = self.delegation.resume.as_ref().is_some_and(|resume| resume.answered.is_some());
+        let is_permitted = reader.is_repeatable() && !is_answered && !self.cancel.is_cancelled();
+        is_permitted && failure.is_unknown_task() && self.repeats < MOST_REPEATS
+    }
+
+    /// Starts the delegation again, as another task.
+    async fn repeat(&self, mut reader: Reader) -> DelegationEnd {
+        let name = &self.backend.target.name;
+        self.send_all(reader.close_repeated(failure::repeated(name))).await;
+        tracing::warn!(agent = %name, "a remote agent lost a task and gets it again");
+        self.pause(&mut (FIRST_WAIT * 2_u32.pow(self.repeats))).await;
+        let repeats = self.repeats + 1;
+        let call = Call { ids: Ids::of(self.delegation).again(repeats), repeats, ..*self };
+        match call.connect(false).await {
+            Ok(Some(client)) => call.begin(&client).await,
+            Ok(None) => DelegationEnd::CANCELED,
+            Err(failure) => call.fail(&failure),
+        }
     }
 
     pub(super) fn reader(&self, client: &A2aClient) -> Reader {

@@ -432,7 +432,7 @@ async fn a_task_that_never_changes_is_given_up() {
 async fn a_task_that_the_agent_does_not_know_is_reported() {
     let test_agent = foreign(|_, _| TestResponse::Error(-32001, "Task not found")).await;
     let updates = run(&test_agent.backend(), Some(remote(RemotePlace::default()))).await;
-    assert!(failure(&updates).starts_with("it does not go on with the task: Task not found."), "{updates:?}");
+    assert!(failure(&updates).starts_with("it does not know the task any more"), "{updates:?}");
     assert_eq!(test_agent.count("SendStreamingMessage"), 0, "the work is not done twice");
 }
 
@@ -597,4 +597,113 @@ async fn a_slow_listener_loses_nothing() {
     let expected: Vec<String> = (0..MANY).map(|number| format!("tool{number}")).collect();
     assert_eq!(tools(&seen), expected);
     assert_eq!(answer(&seen), "3");
+}
+
+/// The status with which an agent begins a task whose calls may all be repeated.
+fn repeatable() -> Value {
+    let mut begun = status("WORKING", "");
+    begun["statusUpdate"]["metadata"] =
+        json!({ACTIVITY_EXTENSION: {"event": "repeatable_run", "status": "running"}});
+    begun
+}
+
+/// An agent of this program that loses its first tasks, as many as `lost`, after these events.
+async fn forgetful(lost: usize, first: Vec<Value>) -> TestAgent {
+    let ours = json!([{"uri": ACTIVITY_EXTENSION}]);
+    TestAgent::start("Jira", ours, move |method, nth| match method {
+        "SendStreamingMessage" if nth < lost => TestResponse::Broken(1, first.clone()),
+        "SendStreamingMessage" => TestResponse::Events(1, events(vec![task("SUBMITTED")], done())),
+        _ => TestResponse::Error(-32001, "no such task"),
+    })
+    .await
+}
+
+fn notices(updates: &[DelegateUpdate]) -> usize {
+    activity(updates).iter().filter(|line| line.contains("has lost its work and starts again")).count()
+}
+
+#[tokio::test]
+async fn a_lost_repeatable_task_is_started_again_as_another_task() {
+    let first = vec![
+        task("SUBMITTED"),
+        repeatable(),
+        started("one"),
+        artifact("w", "streaming_result", "", "The ans"),
+    ];
+    let agent = forgetful(2, first).await;
+    let backend = agent.backend();
+    let mut delegation = delegation(None);
+    delegation.run.agents_words = true;
+    let updates = all(testing::run(backend, delegation, CancellationToken::new())).await;
+    assert_eq!((answer(&updates), notices(&updates)), ("3", 2), "{updates:?}");
+    let reset = |line: &&String| line.contains("TextReset");
+    assert_eq!(
+        activity(&updates).iter().filter(reset).count(),
+        2,
+        "the lost text is taken back: {updates:?}"
+    );
+    let ended = |line: &&String| line.as_str() == "one Failed";
+    assert_eq!(activity(&updates).iter().filter(ended).count(), 2, "what began has ended: {updates:?}");
+    let mut sent: Vec<String> = agent
+        .asked()
+        .iter()
+        .filter(|asked| asked.method == "SendStreamingMessage")
+        .flat_map(|asked| ["messageId", "contextId"].map(|id| asked.params["message"][id].to_string()))
+        .collect();
+    sent.sort_unstable();
+    sent.dedup();
+    assert_eq!(sent.len(), 6, "each time another message in another conversation");
+}
+
+#[tokio::test]
+async fn a_task_that_is_lost_again_and_again_fails() {
+    let agent = forgetful(9, vec![task("SUBMITTED"), repeatable(), started("one")]).await;
+    let updates = run(&agent.backend(), None).await;
+    assert_eq!(agent.count("SendStreamingMessage"), 4);
+    let reason = failure(&updates);
+    assert!(reason.starts_with("it does not know the task any more"), "{reason}");
+    assert!(reason.ends_with("The outcome of these calls is unknown: one."), "{reason}");
+}
+
+#[tokio::test]
+async fn a_lost_task_is_not_started_again_if_a_call_must_not_be_repeated() {
+    for first in [vec![task("SUBMITTED"), started("one")], vec![task("SUBMITTED")]] {
+        let agent = forgetful(1, first.clone()).await;
+        let updates = run(&agent.backend(), None).await;
+        assert_eq!((agent.count("SendStreamingMessage"), notices(&updates)), (1, 0));
+        let reason = failure(&updates);
+        let expected = "it does not know the task any more, as after a restart without a store. It may still be at work: \
+                        look what was done before you ask it again.";
+        assert!(reason.starts_with(expected), "{reason}");
+        assert_eq!(
+            reason.ends_with("The outcome of these calls is unknown: one."),
+            first.len() == 2,
+            "{reason}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn a_task_is_not_started_again_because_of_another_error_or_after_an_answer() {
+    let ours = || json!([{"uri": ACTIVITY_EXTENSION}]);
+    let agent = TestAgent::start("Jira", ours(), |method, _| match method {
+        "SendStreamingMessage" => TestResponse::Broken(1, vec![task("SUBMITTED"), repeatable()]),
+        _ => TestResponse::Error(-32603, "the disk is full"),
+    })
+    .await;
+    let updates = run(&agent.backend(), None).await;
+    assert!(
+        failure(&updates).starts_with("it does not go on with the task: the disk is full."),
+        "{updates:?}"
+    );
+    assert_eq!(agent.count("SendStreamingMessage"), 1);
+
+    let agent = forgetful(9, vec![task("WORKING"), repeatable()]).await;
+    let from =
+        ResumePoint::Remote { task: "t".to_owned(), context: "k".to_owned(), place: RemotePlace::default() };
+    let answered =
+        Some(Answered { form: Form::default(), decisions: vec![Decision::Approve], is_repeated: false });
+    let updates = run(&agent.backend(), Some(Resume { from: Some(from), answered })).await;
+    assert!(failure(&updates).starts_with("it does not know the task any more"), "{updates:?}");
+    assert_eq!(agent.count("SendStreamingMessage"), 1, "the answer of a person is given once");
 }

@@ -42,7 +42,7 @@ impl Facts {
                 let (agent, text) = (agent.clone()?, String::new());
                 Some(EventKind::DelegationFinished { call: of, agent, end, text })
             }
-            ActivityEvent::Unknown => return None,
+            ActivityEvent::RepeatableRun | ActivityEvent::Unknown => return None,
         };
         let path = path.iter().map(|agent| AgentName::new(agent)).collect();
         Some(Self { step, call, agent, path })

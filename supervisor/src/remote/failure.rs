@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use caipe_a2a::client::ClientError;
-use caipe_engine::DelegationOutcome;
+use caipe_engine::{AgentName, DelegationOutcome};
 use caipe_model::truncated;
 use reqwest::StatusCode;
 
@@ -20,10 +20,18 @@ const NAME_CHARS: usize = 100;
 /// The length of the shortest secret. Shorter values occur in ordinary text.
 const SECRET: usize = 6;
 
+/// The code of an error for an unknown task.
+const TASK_NOT_FOUND: i64 = -32001;
+
 /// The advice for an agent that has done nothing.
 const NOTHING_DONE: &str = "Nothing was done. Go on without it, or ask it again later.";
 /// The advice for an agent that may have done something.
 const MAYBE_DONE: &str = "It may still be at work: look what was done before you ask it again.";
+
+/// The notice for people that an agent has lost its task and gets it again.
+pub(super) fn repeated(agent: &AgentName) -> String {
+    format!("🔁 {agent} has lost its work and starts again")
+}
 
 /// The end of the agent's work, with the agent's own text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +76,11 @@ impl RemoteFailure {
         }
     }
 
+    /// Whether the agent responds and does not know the task: it has lost what it kept.
+    pub(super) fn is_unknown_task(&self) -> bool {
+        matches!(self, Self::Lost(ClientError::Remote(error)) if error.code == TASK_NOT_FOUND)
+    }
+
     /// The text for the model; `silence` is the time limit for silence.
     pub(super) fn reason(&self, silence: Duration) -> String {
         match self {
@@ -84,6 +97,11 @@ impl RemoteFailure {
             }
             Self::Lost(error) if is_silence(error) => {
                 format!("it has given no sign of life for {} s. {MAYBE_DONE}", silence.as_secs())
+            }
+            Self::Lost(_) if self.is_unknown_task() => {
+                format!(
+                    "it does not know the task any more, as after a restart without a store. {MAYBE_DONE}"
+                )
             }
             Self::Lost(ClientError::Remote(error)) => {
                 format!("it does not go on with the task: {}. {MAYBE_DONE}", excerpt(&error.message))

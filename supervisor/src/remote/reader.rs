@@ -12,6 +12,8 @@ use caipe_a2a::model::{
 };
 use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent, TextRole};
 
+use caipe_view::activity::Activity;
+
 use super::answer_builder::{Answer, Join, ResultPriority, content};
 use super::artifact_labels::{
     agent_type, described, is_narration, is_notification, is_repeated, message_text, source,
@@ -55,6 +57,10 @@ pub(super) struct Reader {
     is_ours: bool,
     /// Whether to forward the agent's text as it arrives.
     tells_words: bool,
+    /// Whether a text was forwarded.
+    has_shown_text: bool,
+    /// Whether the agent may repeat every call of the task.
+    is_repeatable: bool,
     end: Option<End>,
 }
 
@@ -99,6 +105,11 @@ impl Reader {
         self.is_ours
     }
 
+    /// Whether the agent has stated that every call which it can make for the task may be repeated.
+    pub(super) const fn is_repeatable(&self) -> bool {
+        self.is_repeatable
+    }
+
     /// The updates of an event for the delegating run.
     pub(super) fn read(&mut self, event: StreamEvent) -> Vec<DelegateUpdate> {
         let StreamEvent { seq, event, .. } = event;
@@ -109,7 +120,10 @@ impl Reader {
                 self.end = Some(End::Completed);
                 Vec::new()
             }
-            Event::StatusUpdate(update) => self.status(&update.status),
+            Event::StatusUpdate(update) => {
+                self.is_repeatable |= Activity::is_repeatable_run(update.metadata.as_ref());
+                self.status(&update.status)
+            }
             Event::ArtifactUpdate(update) => self.artifact_update(update),
         };
         events.into_iter().map(|event| self.update(event, seq)).collect()
@@ -123,6 +137,16 @@ impl Reader {
             updates.push(self.update(RunEvent::own(EventKind::Noticed { text, end: None }), None));
         }
         (unknown, updates)
+    }
+
+    /// Ends the work of an agent that has lost the task and gets it again, and takes back its text. The notice is one line for
+    /// people.
+    pub(super) fn close_repeated(&mut self, notice: String) -> Vec<DelegateUpdate> {
+        let mut updates = self.close(CallEnd::Failed);
+        let reset = self.has_shown_text.then_some(EventKind::TextReset);
+        let notice = EventKind::Noticed { text: notice, end: None };
+        updates.extend(reset.into_iter().chain([notice]).map(|kind| self.update(RunEvent::own(kind), None)));
+        updates
     }
 
     /// Ends the agent's open calls.
@@ -216,6 +240,7 @@ impl Reader {
         if streams && self.tells_text(artifact.metadata.as_ref()) {
             events.extend(resets.then(|| RunEvent::own(EventKind::TextReset)));
             events.extend(words(&artifact));
+            self.has_shown_text |= !events.is_empty();
         }
         events.extend(self.artifact(&artifact, join));
         events

@@ -35,8 +35,19 @@ impl Ids {
         let parents = delegation.run.parents.iter().map(|parent| parent.call.as_bytes());
         let scope: Vec<&[u8]> = [memory.as_bytes(), task.as_bytes()].into_iter().chain(parents).collect();
         let context = id(&[scope.as_slice(), &[delegation.call.as_bytes()]].concat());
+        Self::within(memory.to_string(), context)
+    }
+
+    /// The ids for starting the delegation again, the n-th time: of another conversation, so that the agent takes neither the
+    /// message for the lost one, nor the lost task for the new one.
+    pub(super) fn again(&self, nth: u32) -> Self {
+        let nth = nth.to_le_bytes();
+        Self::within(self.memory.clone(), id(&[self.context.as_bytes(), b"again", &nth]))
+    }
+
+    fn within(memory: String, context: Uuid) -> Self {
         let message = id(&[context.as_bytes(), b"message"]);
-        Self { memory: memory.to_string(), context: context.to_string(), message: message.to_string() }
+        Self { memory, context: context.to_string(), message: message.to_string() }
     }
 }
 

@@ -47,6 +47,9 @@ pub enum ActivityEvent {
     /// The call of a tool ended.
     ToolEnd,
     ToolOutput,
+    /// A run began, and every call that it can make may be repeated: a client that loses the run may start it again. In the
+    /// metadata of the status `working`.
+    RepeatableRun,
     /// A kind of a newer release.
     #[serde(other)]
     Unknown,
@@ -86,6 +89,17 @@ impl Activity {
         let status = ActivityStatus::Running;
         let (agent, tool) = (agent.map(ToOwned::to_owned), Some(tool.to_owned()));
         Self { event, agent, tool, call_id: Some(call.to_owned()), status, path: Vec::new() }
+    }
+
+    /// The start of a run whose calls may all be repeated.
+    pub const fn repeatable_run() -> Self {
+        let (event, status) = (ActivityEvent::RepeatableRun, ActivityStatus::Running);
+        Self { event, agent: None, tool: None, call_id: None, status, path: Vec::new() }
+    }
+
+    /// Whether the metadata of a status says so.
+    pub fn is_repeatable_run(metadata: Option<&Metadata>) -> bool {
+        Self::read(metadata).is_some_and(|activity| activity.event == ActivityEvent::RepeatableRun)
     }
 
     /// The same step with another status.

@@ -36,7 +36,9 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
     match input {
         Input::ModelDelta { turn, delta } => model::delta(state, turn, delta, &mut out),
         Input::Message { message, abilities } => message::begin(state, message, abilities, &mut out),
-        Input::Abilities { abilities } => state.abilities = abilities,
+        Input::Abilities { abilities } => {
+            state.abilities = abilities.within_run(state.abilities.is_repeatable);
+        }
         Input::ModelFinished { turn, completion } => model::finished(state, turn, completion, &mut out),
         Input::ModelFailed { turn, error } => failure::failed(state, turn, &error, &mut out),
         Input::ToolFinished { call, output, time_ms } => {

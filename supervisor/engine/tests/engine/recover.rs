@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use caipe_engine::{
     AnswerMode, DelegateUpdate, Effect, EventKind, Input, RemotePlace, Resume, ResumePoint, RunEvent,
-    RunState,
+    RunState, ToolTraits,
 };
 use caipe_model::{Message, Part, Role, ToolCall, ToolResult};
 use serde_json::{Value, json};
@@ -116,6 +116,34 @@ fn new_abilities_hold_from_the_next_turn_on() {
     assert!(sim.feed(Input::Abilities { abilities: fewer }).is_empty());
     assert_eq!(story(&sim.model("", &[("s", "search", "{}")])), ["ask"]);
     assert!(sim.result("s").contains("no such tool"));
+}
+
+#[test]
+fn a_repeatable_run_gets_no_other_tools() {
+    let mut all = abilities(AnswerMode::Plain);
+    let reads = || ToolTraits { is_repeatable: true, ..ToolTraits::default() };
+    all.agents.clear();
+    all.traits = all.tools.iter().map(|tool| (tool.clone(), reads())).collect();
+    assert!(all.can_repeat_all());
+    all.is_repeatable = true;
+    let mut sim = Sim::new(all.clone());
+    let started = sim.say("go");
+    assert!(started.contains(&Effect::Emit(RunEvent::own(EventKind::TurnStarted { is_repeatable: true }))));
+    let mut newer = all.clone();
+    newer.tools.insert("delete".to_owned());
+    newer.agents.insert("jira".to_owned().into());
+    newer.is_repeatable = newer.can_repeat_all();
+    assert!(!newer.is_repeatable);
+    sim.feed(Input::Abilities { abilities: newer.clone() });
+    sim.model("", &[("d", "delete", "{}"), ("a", "task", &task("jira", "x")), ("s", "search", "{}")]);
+    sim.tool("s", "found");
+    assert!(sim.result("d").contains("no such tool") && sim.result("a").contains("no such tool"));
+    assert_eq!(sim.result("s"), "found");
+    // The next run begins with what there is then.
+    sim.model("fine", &[]);
+    sim.abilities = newer;
+    sim.say("again");
+    assert_eq!(story(&sim.model("", &[("d", "delete", "{}")])), ["delete", "delete {}"]);
 }
 
 fn call(id: &str) -> Part {

@@ -3,6 +3,7 @@
 mod cards;
 mod ends;
 mod identity;
+mod lost;
 mod remote;
 mod streams;
 
