@@ -92,11 +92,13 @@ fn artifacts(answer: &Answer, faults: &mut Vec<String>) {
     }
 }
 
-/// Whether this is the empty piece with which an agent says that no more of its words come.
+/// Whether this is the empty piece with which an agent says that no more of its words come. One that takes all words back is
+/// marked as narration.
 fn closes(event: &Value) -> bool {
     let artifact = &event["artifact"];
     artifact["name"] == "streaming_result"
         && artifact["metadata"]["agentType"] == "sub-agent"
+        && artifact["metadata"]["is_narration"] != true
         && text_of(event).is_empty()
 }
 

@@ -353,7 +353,7 @@ impl Call<'_> {
     /// Starts the delegation again, as another task.
     async fn repeat(&self, mut reader: Reader) -> DelegationEnd {
         let name = &self.backend.target.name;
-        self.send_all(reader.close_repeated(failure::repeated(name))).await;
+        self.send_all(reader.close_repeated(failure::REPEATED)).await;
         tracing::warn!(agent = %name, "a remote agent lost a task and gets it again");
         self.pause(&mut (FIRST_WAIT * 2_u32.pow(self.repeats))).await;
         let repeats = self.repeats + 1;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use axum::http::HeaderMap;
 use caipe_a2a::client::ClientError;
-use caipe_engine::{AgentName, DelegationOutcome};
+use caipe_engine::DelegationOutcome;
 use caipe_model::truncated;
 use reqwest::StatusCode;
 
@@ -29,9 +29,7 @@ const NOTHING_DONE: &str = "Nothing was done. Go on without it, or ask it again 
 const MAYBE_DONE: &str = "It may still be at work: look what was done before you ask it again.";
 
 /// The notice for people that an agent has lost its task and gets it again.
-pub(super) fn repeated(agent: &AgentName) -> String {
-    format!("🔁 {agent} has lost its work and starts again")
-}
+pub(super) const REPEATED: &str = "🔁 The agent has lost its work and starts again";
 
 /// The end of the agent's work, with the agent's own text.
 #[derive(Debug, Clone, PartialEq, Eq)]

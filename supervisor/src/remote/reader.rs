@@ -141,10 +141,10 @@ impl Reader {
 
     /// Ends the work of an agent that has lost the task and gets it again, and takes back its text. The notice is one line for
     /// people.
-    pub(super) fn close_repeated(&mut self, notice: String) -> Vec<DelegateUpdate> {
+    pub(super) fn close_repeated(&mut self, notice: &str) -> Vec<DelegateUpdate> {
         let mut updates = self.close(CallEnd::Failed);
         let reset = self.has_shown_text.then_some(EventKind::TextReset);
-        let notice = EventKind::Noticed { text: notice, end: None };
+        let notice = EventKind::Noticed { text: notice.to_owned(), end: None };
         updates.extend(reset.into_iter().chain([notice]).map(|kind| self.update(RunEvent::own(kind), None)));
         updates
     }

@@ -143,7 +143,7 @@ fn a_repeatable_run_gets_no_other_tools() {
     sim.model("fine", &[]);
     sim.abilities = newer;
     sim.say("again");
-    assert_eq!(story(&sim.model("", &[("d", "delete", "{}")])), ["delete", "delete {}"]);
+    assert_eq!(story(&sim.model("", &[("e", "delete", "{}")])), ["delete starts", "run delete e"]);
 }
 
 fn call(id: &str) -> Part {

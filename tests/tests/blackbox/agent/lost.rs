@@ -73,7 +73,7 @@ async fn a_lost_task_with_tools_that_only_read_is_done_again_and_its_answer_arri
     assert_eq!(answer.texts("complete_result"), [WHOLE], "{}", answer.outline());
     assert_eq!(shown(&answer), WHOLE, "{}", answer.outline());
     let notices = answer.texts("tool_notification_start");
-    let notices = notices.iter().filter(|text| text.contains("jira has lost its work and starts again"));
+    let notices = notices.iter().filter(|text| text.contains("The agent has lost its work and starts again"));
     assert_eq!((notices.count(), calls(&notes)?), (1, 2), "{}", answer.outline());
     Ok(())
 }
