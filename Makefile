@@ -94,10 +94,10 @@ verify: links
 links:
 	scripts/docs check
 
-bench: ## Compare the supervisor of the image with a plain server (and one of the official Python SDK, if installed), measure its operator, and write docs/benchmarks.md.
+bench: peers ## Compare the supervisor of the image with a plain server (and one of the official Python SDK, if installed), measure its operator and its stores, and write docs/benchmarks.md and a table of docs/stores.md.
 	$(CARGO) build --release --locked -p caipe-fixtures --bins
-	# What a commit costs with each store; docs/stores.md has the figures.
-	$(CARGO) bench --locked -p caipe-store
+	$(CARGO) bench --locked -p caipe-store --bench commits
+	$(CARGO) bench --locked -p caipe-store --features mongodb --bench costs -- --write "$(CURDIR)/docs/stores.md"
 	image=$$(scripts/static release -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc) && \
 	  "$(TARGET)/release/caipe-bench" --supervisor "$$image/caipe-supervisor" --operator "$$image/caipe-operator" --write docs/benchmarks.md
 
