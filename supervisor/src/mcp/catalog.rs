@@ -107,7 +107,7 @@ impl Offer {
         let known_names = names.iter().cloned().chain(others).collect();
         let tool = OfferedTool::new(ToolSpec { name, ..self.spec.clone() }, self.class);
         let traits = ToolTraits { is_repeatable: self.is_repeatable, ..ToolTraits::default() };
-        OfferedTool { names, known_names, traits, ..tool }
+        OfferedTool { traits, names, known_names, ..tool }
     }
 }
 

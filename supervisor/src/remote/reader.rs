@@ -35,6 +35,7 @@ const MOST_FORMS: usize = 64;
 
 /// Reads the stream of one task.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a fact about the task of its own")]
 pub(super) struct Reader {
     /// The name of the agent in this process, and the name in its card.
     names: [String; 2],
