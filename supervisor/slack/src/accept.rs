@@ -9,10 +9,10 @@ use uuid::Uuid;
 
 use crate::api::{ApiError, Target};
 use crate::delivery::Delivery;
-use crate::event::{Command, Incoming, Message};
+use crate::event::{Change, Command, Incoming, Message};
 use crate::policy::{Decision, Situation, decide, prompt};
 use crate::press;
-use crate::state::Bot;
+use crate::state::{Bot, Running};
 use crate::store::Thread;
 use crate::turn::Turn;
 
@@ -33,6 +33,7 @@ impl Bot {
         };
         let decision = match &incoming {
             Incoming::Message(message) => self.decide(message),
+            Incoming::Change(change) if self.changed_question(change).is_none() => Ok(Some(Decision::Ignore)),
             _ => Ok(None),
         };
         let decision = match decision {
@@ -77,6 +78,7 @@ impl Bot {
     async fn handle(&self, incoming: Incoming, decision: Option<Decision>) {
         let result = match (incoming, decision) {
             (Incoming::Message(message), Some(decision)) => self.answer(&message, decision).await,
+            (Incoming::Change(change), _) => self.change(&change).await,
             (Incoming::Action(action), _) => press::action(self, *action).await,
             (Incoming::Submission(submission), _) => press::submission(self, &submission).await,
             (Incoming::Command(command), _) => self.command(&command).await,
@@ -195,8 +197,8 @@ impl Bot {
         let mut tasks: Vec<String> = self
             .running()
             .iter()
-            .filter(|(key, (_, user))| matches(key, user))
-            .map(|(_, (task, _))| task.clone())
+            .filter(|(key, running)| matches(key, &running.user))
+            .map(|(_, running)| running.task.clone())
             .collect();
         tasks.extend(waiting.waiting.clone().map(|(task, _)| task));
         for task in &tasks {
@@ -207,11 +209,31 @@ impl Bot {
         tasks.len()
     }
 
+    /// The running turn whose question its writer has changed.
+    fn changed_question(&self, change: &Change) -> Option<Running> {
+        let key = (change.channel.clone(), change.thread.clone());
+        let running = self.running().get(&key).cloned()?;
+        (running.question == change.ts && running.user == change.user).then_some(running)
+    }
+
+    /// A deleted question stops its task. An edited one is not asked again.
+    async fn change(&self, change: &Change) -> Result<(), ApiError> {
+        let Some(Running { task, user, .. }) = self.changed_question(change) else { return Ok(()) };
+        if change.edited.is_some() {
+            let text = "I am answering the message as it was before your edit. Write `stop`, and ask again in the thread, to change the question.";
+            return self.whisper(&change.channel, &user, Some(&change.thread), text).await;
+        }
+        if let Err(error) = self.client.cancel(&task).await {
+            tracing::warn!(task, %error, "failed to stop the task of a deleted message");
+        }
+        Ok(())
+    }
+
     async fn command(&self, command: &Command) -> Result<(), ApiError> {
         let text = match command.text.trim().to_lowercase().as_str() {
             "agents" => self.agents(),
             "status" => {
-                let mine = self.running().iter().filter(|(_, (_, user))| *user == command.user).count();
+                let mine = self.running().iter().filter(|(_, running)| running.user == command.user).count();
                 format!(
                     "{} task(s) running, {mine} of them yours. The supervisor is {} {}.",
                     self.running().len(),

@@ -8,6 +8,7 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
+use tokio::sync::{Mutex as Queue, OwnedMutexGuard};
 use tokio::time::Instant;
 
 use crate::delivery::{Call, Fault};
@@ -19,6 +20,10 @@ const DEADLINE: Duration = Duration::from_secs(15);
 /// The wait after a limit whose answer does not say how long to wait, and the longest that is accepted.
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
+/// How long the calls of a method are made one at a time after a limit.
+const CAUTION: Duration = Duration::from_mins(1);
+/// The most attempts of a call that waits for the limits to pass.
+const MOST_ATTEMPTS: u32 = 20;
 
 /// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -112,14 +117,29 @@ pub(crate) struct Api {
     http: reqwest::Client,
     base: String,
     token: Arc<SecretString>,
-    /// The time of the next allowed call of a method.
-    not_before: Arc<Mutex<HashMap<String, Instant>>>,
+    /// The newest limit of each method.
+    limits: Arc<Mutex<HashMap<String, Limit>>>,
+}
+
+/// A limit that Slack has announced.
+#[derive(Debug, Clone)]
+struct Limit {
+    /// The time of the next allowed call.
+    until: Instant,
+    /// The callers that wait, in their order.
+    queue: Arc<Queue<()>>,
+}
+
+/// The permission to make a call now. While a method is limited, there is one at a time.
+#[derive(Debug)]
+pub(crate) struct Slot {
+    _turn: Option<OwnedMutexGuard<()>>,
 }
 
 impl Api {
     pub(crate) fn new(http: reqwest::Client, base: &str, token: SecretString) -> Self {
         let base = base.trim_end_matches('/').to_owned();
-        Self { http, base, token: Arc::new(token), not_before: Arc::default() }
+        Self { http, base, token: Arc::new(token), limits: Arc::default() }
     }
 
     /// The HTTP client, for connections that are not calls.
@@ -133,12 +153,49 @@ impl Api {
         self.send(method, request).await
     }
 
-    /// Calls a method that reads no JSON, with a form.
+    /// Calls a method with a JSON body, and waits while Slack allows no more calls.
+    pub(crate) async fn call_patiently(&self, method: &str, body: &Value) -> Result<Value, ApiError> {
+        self.send_patiently(method, self.http.post(format!("{}/{method}", self.base)).json(body)).await
+    }
+
+    /// Calls a method that reads no JSON, with a form, and waits while Slack allows no more calls.
     pub(crate) async fn read(&self, method: &str, parameters: &[(&str, &str)]) -> Result<Value, ApiError> {
         let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
         let request = self.http.post(format!("{}/{method}", self.base));
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
+        self.send_patiently(method, request).await
+    }
+
+    async fn send_patiently(
+        &self,
+        method: &str,
+        request: reqwest::RequestBuilder,
+    ) -> Result<Value, ApiError> {
+        for _ in 1..MOST_ATTEMPTS {
+            let Some(copy) = request.try_clone() else { break };
+            let slot = self.slot(method).await;
+            let result = self.send(method, copy).await;
+            drop(slot);
+            if !matches!(result, Err(ApiError::RateLimited { .. })) {
+                return result;
+            }
+        }
         self.send(method, request).await
+    }
+
+    /// Waits until a method may be called. Callers of a limited method wait in their order, so that they do not all call at
+    /// the moment when the limit passes.
+    pub(crate) fn slot(&self, method: &str) -> impl Future<Output = Slot> + Send + use<> {
+        let (api, method) = (self.clone(), method.to_owned());
+        async move {
+            let queue = api.limits().get(&method).map(|limit| Arc::clone(&limit.queue));
+            let Some(queue) = queue else { return Slot { _turn: None } };
+            let turn = queue.lock_owned().await;
+            while let Some(wait) = api.wait(&method) {
+                tokio::time::sleep(wait).await;
+            }
+            Slot { _turn: Some(turn) }
+        }
     }
 
     async fn send(&self, method: &str, request: reqwest::RequestBuilder) -> Result<Value, ApiError> {
@@ -156,7 +213,7 @@ impl Api {
             let seconds =
                 response.headers().get("retry-after").and_then(|value| value.to_str().ok()?.parse().ok());
             let wait = seconds.map_or(DEFAULT_WAIT, Duration::from_secs).min(LONGEST_WAIT);
-            self.limits().insert(method.to_owned(), Instant::now() + wait);
+            self.limit(method, wait);
             return Err(limited(wait));
         }
         let status = response.status();
@@ -166,26 +223,34 @@ impl Api {
         }
         let code = body["error"].as_str().map_or_else(|| format!("HTTP {}", status.as_u16()), str::to_owned);
         if code == "ratelimited" {
+            self.limit(method, DEFAULT_WAIT);
             return Err(limited(DEFAULT_WAIT));
         }
         Err(ApiError::Slack { method: method.to_owned(), code })
     }
 
+    fn limit(&self, method: &str, wait: Duration) {
+        let until = Instant::now() + wait;
+        let new = || Limit { until, queue: Arc::default() };
+        self.limits().entry(method.to_owned()).or_insert_with(new).until = until;
+    }
+
     /// The wait until a method may be called again.
     fn wait(&self, method: &str) -> Option<Duration> {
-        let left = self.limits().get(method)?.saturating_duration_since(Instant::now());
+        let left = self.limits().get(method)?.until.saturating_duration_since(Instant::now());
         (!left.is_zero()).then_some(left)
     }
 
     /// A panic cannot leave the map inconsistent, so a poisoned lock is usable.
-    fn limits(&self) -> std::sync::MutexGuard<'_, HashMap<String, Instant>> {
-        self.not_before.lock().unwrap_or_else(PoisonError::into_inner)
+    fn limits(&self) -> std::sync::MutexGuard<'_, HashMap<String, Limit>> {
+        let mut limits = self.limits.lock().unwrap_or_else(PoisonError::into_inner);
+        limits.retain(|_, limit| limit.until.elapsed() < CAUTION);
+        limits
     }
 
     /// Makes a call of a delivery in a thread. Returns the time stamp of a new message.
     pub(crate) async fn deliver(&self, target: &Target, call: &Call) -> Result<Option<String>, ApiError> {
-        let (method, body) = target.request(call);
-        let answer = self.call(method, &body).await?;
+        let answer = self.call(call.method(), &target.body(call)).await?;
         Ok(answer["ts"].as_str().map(str::to_owned))
     }
 }
@@ -200,8 +265,22 @@ pub(crate) struct Target {
     pub(crate) user: String,
 }
 
+impl Call {
+    /// The method of the Web API.
+    pub(crate) const fn method(&self) -> &'static str {
+        match self {
+            Self::Start { .. } => "chat.startStream",
+            Self::Append { .. } => "chat.appendStream",
+            Self::Stop { .. } => "chat.stopStream",
+            Self::Post { .. } => "chat.postMessage",
+            Self::Update { .. } => "chat.update",
+            Self::Delete { .. } => "chat.delete",
+        }
+    }
+}
+
 impl Target {
-    fn request(&self, call: &Call) -> (&'static str, Value) {
+    pub(crate) fn body(&self, call: &Call) -> Value {
         let Self { channel, thread, team, user } = self;
         match call {
             Call::Start { chunks } => {
@@ -212,10 +291,10 @@ impl Target {
                 if !chunks.is_empty() {
                     body["chunks"] = json!(chunks);
                 }
-                ("chat.startStream", body)
+                body
             }
             Call::Append { ts, chunks } => {
-                ("chat.appendStream", json!({"channel": channel, "ts": ts, "chunks": chunks}))
+                json!({"channel": channel, "ts": ts, "chunks": chunks})
             }
             Call::Stop { ts, chunks, blocks } => {
                 let mut body = json!({"channel": channel, "ts": ts});
@@ -224,19 +303,16 @@ impl Target {
                         body[name] = json!(value);
                     }
                 }
-                ("chat.stopStream", body)
+                body
             }
-            Call::Post { text, blocks } => (
-                "chat.postMessage",
-                json!({
-                    "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
-                    "unfurl_links": false, "unfurl_media": false,
-                }),
-            ),
+            Call::Post { text, blocks } => json!({
+                "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
+                "unfurl_links": false, "unfurl_media": false,
+            }),
             Call::Update { ts, text, blocks } => {
-                ("chat.update", json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks}))
+                json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks})
             }
-            Call::Delete { ts } => ("chat.delete", json!({"channel": channel, "ts": ts})),
+            Call::Delete { ts } => json!({"channel": channel, "ts": ts}),
         }
     }
 }

@@ -54,11 +54,31 @@ struct Streamed {
     /// The index of the page, and the part of it that Slack has confirmed, in bytes.
     page: usize,
     to: usize,
+    /// The checksum of that part.
+    #[serde(default)]
+    checksum: u64,
     open: bool,
+}
+
+impl Streamed {
+    /// Whether what it shows is still the start of its page.
+    fn is_part_of(&self, desired: &Desired) -> bool {
+        let page = desired.pages.get(self.page).map_or("", String::as_str);
+        // The end of an answer loses its white space, which may be shown.
+        let start = page.get(..self.to.min(page.len()));
+        start.is_some_and(|start| checksum(0, start) == self.checksum)
+    }
+}
+
+/// Continues a checksum (FNV-1a) with the characters of a text that are not white space.
+fn checksum(before: u64, text: &str) -> u64 {
+    let visible = text.bytes().filter(|byte| !byte.is_ascii_whitespace());
+    visible.fold(before, |sum, byte| (sum ^ u64::from(byte).wrapping_add(1)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// The state of a turn's messages as Slack has confirmed it.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "they are independent of each other, and all are saved")]
 pub(crate) struct Delivery {
     /// Whether messages are posted and updated as a whole, instead of streamed.
     whole: bool,
@@ -69,10 +89,13 @@ pub(crate) struct Delivery {
     #[serde(skip)]
     shown: Vec<Vec<Value>>,
     /// The confirmed chunk of each card in the open stream, and the confirmed heading.
-    #[serde(skip)]
+    #[serde(default)]
     cards: HashMap<String, Value>,
-    #[serde(skip)]
+    #[serde(default)]
     title: String,
+    /// Whether a call that changes a stream has begun, and its result is not recorded.
+    #[serde(default)]
+    begun: bool,
     /// The stream that is to be stopped before its message is updated.
     to_stop: Option<String>,
     #[serde(skip)]
@@ -87,10 +110,19 @@ impl Delivery {
         Self { whole: true, ..Self::default() }
     }
 
-    /// Continues after a restart, when it is not known what the messages show: replaces them.
+    /// Continues after a restart: a stream in the same place, unless it is not known what it shows.
     pub(crate) fn restored(mut self) -> Self {
-        self.replace();
+        if self.begun {
+            self.begun = false;
+            self.replace();
+        }
         self
+    }
+
+    /// Notes that a call begins. Returns whether that must be saved, so that a restart before its result repeats no text.
+    pub(crate) const fn begin(&mut self, call: &Call) -> bool {
+        self.begun = !self.whole && matches!(call, Call::Append { .. } | Call::Stop { .. });
+        self.begun
     }
 
     /// Whether nothing is left to do for a turn that has ended.
@@ -108,9 +140,13 @@ impl Delivery {
     }
 
     /// The next call; `None` if there is nothing to do now.
-    pub(crate) fn next(&self, desired: &Desired) -> Option<Call> {
+    pub(crate) fn next(&mut self, desired: &Desired) -> Option<Call> {
         if self.is_over() {
             return None;
+        }
+        // The agent has started its text again, or tells it in another way after a restart.
+        if !self.streams.iter().all(|stream| stream.is_part_of(desired)) {
+            self.replace();
         }
         if let Some(ts) = &self.to_stop {
             return Some(Call::Stop { ts: ts.clone(), chunks: Vec::new(), blocks: Vec::new() });
@@ -184,9 +220,15 @@ impl Delivery {
         Some(Call::Delete { ts: surplus.clone() })
     }
 
+    /// Notes that Slack has not done the call that began.
+    pub(crate) const fn refused(&mut self) {
+        self.begun = false;
+    }
+
     /// Records the result of a call; `Ok` has the time stamp of a new message. `desired` is the one that the call was made
     /// for.
     pub(crate) fn done(&mut self, call: &Call, desired: &Desired, result: Result<Option<String>, Fault>) {
+        self.begun = false;
         match result {
             Ok(ts) => {
                 self.failures = 0;
@@ -202,9 +244,9 @@ impl Delivery {
         match call {
             Call::Start { chunks } => {
                 let (page, _) = self.streams.last().map_or((0, 0), |stream| after(desired, stream));
-                let from =
-                    self.streams.last().filter(|stream| stream.page == page).map_or(0, |stream| stream.to);
-                self.streams.push(Streamed { ts, page, to: from, open: true });
+                let before = self.streams.last().filter(|stream| stream.page == page);
+                let (to, checksum) = before.map_or((0, 0), |stream| (stream.to, stream.checksum));
+                self.streams.push(Streamed { ts, page, to, checksum, open: true });
                 self.sent(chunks);
             }
             Call::Append { chunks, .. } => self.sent(chunks),
@@ -241,9 +283,10 @@ impl Delivery {
         for chunk in chunks {
             match chunk["type"].as_str() {
                 Some("markdown_text") => {
-                    let length = chunk["text"].as_str().map_or(0, str::len);
+                    let text = chunk["text"].as_str().unwrap_or_default();
                     if let Some(stream) = self.streams.last_mut() {
-                        stream.to += length;
+                        stream.to += text.len();
+                        stream.checksum = checksum(stream.checksum, text);
                     }
                 }
                 Some("plan_update") => {

@@ -111,7 +111,26 @@ fn desired(transcript: &Transcript) -> Desired {
 }
 
 fn text(text: &str, fresh: bool) -> ViewEvent {
-    ViewEvent::Text { presentation: Presentation::Answer, text: text.to_owned(), fresh }
+    ViewEvent::Text {
+        presentation: Presentation::Answer,
+        text: text.to_owned(),
+        fresh,
+        source: String::new(),
+        replaces: false,
+    }
+}
+
+fn replacing(text: &str) -> ViewEvent {
+    let (presentation, text, source) = (Presentation::Answer, text.to_owned(), String::new());
+    ViewEvent::Text { presentation, text, fresh: true, source, replaces: true }
+}
+
+fn saved(delivery: &Delivery) -> String {
+    serde_json::to_string(delivery).unwrap()
+}
+
+fn restarted(saved: &str) -> Delivery {
+    serde_json::from_str::<Delivery>(saved).unwrap().restored()
 }
 
 /// What happens between two events.
@@ -126,6 +145,10 @@ enum Step {
     /// The stream expires.
     Expire,
     Restart,
+    /// The bot dies in the middle of a call, which Slack has done or not.
+    Crash(bool),
+    /// The agent starts its text again.
+    Reset(String),
 }
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
@@ -136,6 +159,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
         1 => Just(Step::Lost),
         1 => Just(Step::Expire),
         1 => Just(Step::Restart),
+        1 => any::<bool>().prop_map(Step::Crash),
+        1 => "([a-z]{1,9} ){1,200}".prop_map(Step::Reset),
     ];
     proptest::collection::vec(step, 1..60)
 }
@@ -181,9 +206,23 @@ proptest! {
                     delivery.done(&call, &desired, result);
                 }
                 Step::Expire => thread.messages.iter_mut().for_each(|message| message.streaming = false),
-                Step::Restart => {
-                    let saved = serde_json::to_string(&delivery).unwrap();
-                    delivery = serde_json::from_str::<Delivery>(&saved).unwrap().restored();
+                Step::Restart => delivery = restarted(&saved(&delivery)),
+                Step::Crash(is_done) => {
+                    let desired = desired(&transcript);
+                    let Some(call) = delivery.next(&desired) else { continue };
+                    let mut before = saved(&delivery);
+                    if delivery.begin(&call) {
+                        before = saved(&delivery);
+                    }
+                    if is_done {
+                        orphans |= matches!(call, Call::Start { .. } | Call::Post { .. });
+                        drop(thread.apply(&call));
+                    }
+                    delivery = restarted(&before);
+                }
+                Step::Reset(whole) => {
+                    answer.clone_from(&whole);
+                    transcript.apply(replacing(&whole));
                 }
             }
         }
@@ -203,4 +242,45 @@ proptest! {
         prop_assert!(thread.messages.iter().all(|message| !message.streaming), "{thread:?}");
         prop_assert_eq!(thread.messages.iter().map(|message| message.footers).sum::<usize>(), 1);
     }
+}
+
+#[test]
+fn a_restart_continues_the_stream_and_a_restart_in_a_call_replaces_the_message() {
+    let mut transcript = Transcript::default();
+    transcript.apply(text("one ", true));
+    let mut delivery = Delivery::default();
+    let wanted = desired(&transcript);
+    let start = delivery.next(&wanted).unwrap();
+    delivery.done(&start, &wanted, Ok(Some("1.0".to_owned())));
+    transcript.apply(text("two ", false));
+    let wanted = desired(&transcript);
+    let mut again = restarted(&saved(&delivery));
+    let next = again.next(&wanted).unwrap();
+    assert!(
+        matches!(&next, Call::Append { ts, chunks } if ts == "1.0" && chunks[0]["text"] == "two "),
+        "{next:?}"
+    );
+    assert!(again.begin(&next));
+    let mut crashed = restarted(&saved(&again));
+    assert!(matches!(crashed.next(&wanted), Some(Call::Stop { .. })));
+    transcript.apply(replacing("other "));
+    assert!(matches!(delivery.next(&desired(&transcript)), Some(Call::Stop { .. })));
+    assert!(delivery.is_whole());
+}
+
+#[test]
+fn only_the_text_of_its_source_is_replaced() {
+    let mut transcript = Transcript::default();
+    let part = |text: &str, source: &str, replaces| ViewEvent::Text {
+        presentation: Presentation::Answer,
+        text: text.to_owned(),
+        fresh: true,
+        source: source.to_owned(),
+        replaces,
+    };
+    for event in [part("one", "a", false), part("two", "b", false), part("three", "a", true)] {
+        transcript.apply(event);
+    }
+    transcript.apply(ViewEvent::End(End::Completed));
+    assert_eq!(transcript.desired().pages, ["\n\ntwo\n\nthree"]);
 }

@@ -6,6 +6,7 @@ use serde_json::Value;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) enum Incoming {
     Message(Message),
+    Change(Change),
     Action(Box<Action>),
     Submission(Submission),
     Command(Command),
@@ -36,6 +37,38 @@ impl Message {
     /// The thread of the answer.
     pub(crate) fn answer_thread(&self) -> &str {
         self.thread.as_deref().unwrap_or(&self.ts)
+    }
+}
+
+/// A message that its writer has edited or deleted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    pub(crate) channel: String,
+    pub(crate) user: String,
+    pub(crate) ts: String,
+    pub(crate) thread: String,
+    /// The time of the edit; none for a deletion.
+    pub(crate) edited: Option<String>,
+}
+
+impl Change {
+    /// The change that an event reports. Slack also reports previews of links as changes, and leaves a placeholder where a
+    /// message with replies was.
+    fn of(event: &Value) -> Option<Self> {
+        let (message, previous) = (event.get("message"), event.get("previous_message")?);
+        let edited = match text(event, "/subtype").as_str() {
+            "message_deleted" => None,
+            "message_changed" if text(event, "/message/subtype") == "tombstone" => None,
+            "message_changed" => {
+                let edited = text(event, "/message/edited/ts");
+                let is_same = text(previous, "/text") == message.map(|message| text(message, "/text"))?;
+                Some(edited).filter(|edited| !edited.is_empty() && !is_same).map(Some)?
+            }
+            _ => return None,
+        };
+        let (ts, thread) = (text(previous, "/ts"), text(previous, "/thread_ts"));
+        let thread = if thread.is_empty() { ts.clone() } else { thread };
+        Some(Self { channel: text(event, "/channel"), user: text(previous, "/user"), ts, thread, edited })
     }
 }
 
@@ -89,6 +122,11 @@ impl Incoming {
                 channel: text(thread, "/channel_id"),
                 thread: text(thread, "/thread_ts"),
             });
+        }
+        if kind == "message"
+            && let Some(change) = Change::of(event)
+        {
+            return Some(Self::Change(change));
         }
         let is_mention = kind == "app_mention";
         if (!is_mention && kind != "message") || !SUBTYPES.contains(&text(event, "/subtype").as_str()) {
@@ -160,6 +198,10 @@ impl Incoming {
     pub(crate) fn key(&self) -> String {
         match self {
             Self::Message(message) => format!("message {} {}", message.channel, message.ts),
+            Self::Change(change) => {
+                let edited = change.edited.as_deref().unwrap_or("deleted");
+                format!("change {} {} {edited}", change.channel, change.ts)
+            }
             Self::Action(action) => format!("action {} {}", action.trigger, action.id),
             Self::Submission(submission) => {
                 let digest = aws_lc_rs::digest::digest(

@@ -183,9 +183,11 @@ async fn decide(
     let blocks = question::decided(form, &outcome, &bot.secrets());
     let body =
         json!({"channel": reference.channel, "ts": reference.message, "text": outcome, "blocks": blocks});
-    if let Err(error) = bot.api.call("chat.update", &body).await {
-        tracing::warn!(%error, "failed to show a decision");
-    }
+    let show = async {
+        if let Err(error) = bot.api.call_patiently("chat.update", &body).await {
+            tracing::warn!(%error, "failed to show a decision");
+        }
+    };
     let target = Target {
         channel: reference.channel.clone(),
         thread: reference.thread.clone(),
@@ -194,7 +196,7 @@ async fn decide(
     };
     let question = reference.message.clone();
     let turn = Turn::new(target, request, question);
-    Turn { seed: Some(task), ..turn }.run(bot).await;
+    futures::join!(show, Turn { seed: Some(task), ..turn }.run(bot));
     Ok(())
 }
 

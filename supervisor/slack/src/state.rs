@@ -19,6 +19,15 @@ use crate::store::{Store, Thread};
 /// The most turns and presses at the same time; Slack delivers further ones again.
 const MOST_TASKS: usize = 1_000;
 
+/// A running turn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Running {
+    pub(crate) task: String,
+    /// The person who asked, and the time stamp of the message.
+    pub(crate) user: String,
+    pub(crate) question: String,
+}
+
 /// Cheap to clone; clones are the same bot.
 #[derive(Debug, Clone)]
 pub(crate) struct Bot(Arc<Inner>);
@@ -32,8 +41,8 @@ pub(crate) struct Inner {
     pub(crate) people: People,
     pub(crate) own_user: String,
     pub(crate) own_bot: String,
-    /// The tasks of running turns, by channel and thread, with the person who asked.
-    running: Mutex<HashMap<(String, String), (String, String)>>,
+    /// The running turns whose task is known, by channel and thread.
+    running: Mutex<HashMap<(String, String), Running>>,
     pub(crate) permits: Arc<Semaphore>,
     pub(crate) tracker: TaskTracker,
     pub(crate) shutdown: CancellationToken,
@@ -111,7 +120,7 @@ impl Bot {
         if let Some(thread) = thread.filter(|thread| !thread.is_empty()) {
             body["thread_ts"] = thread.into();
         }
-        self.api.call("chat.postEphemeral", &body).await.map(drop)
+        self.api.call_patiently("chat.postEphemeral", &body).await.map(drop)
     }
 
     /// What must never appear in a message.
@@ -122,7 +131,7 @@ impl Bot {
         tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
     }
 
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<(String, String), (String, String)>> {
+    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<(String, String), Running>> {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

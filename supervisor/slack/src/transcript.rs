@@ -108,6 +108,8 @@ fn excerpt_lines(lines: &[String]) -> String {
 pub(crate) struct Transcript {
     /// Markdown as it was received.
     text: String,
+    /// The source and the end of each part of the text.
+    parts: Vec<(String, usize)>,
     cards: Vec<Card>,
     has_plan: bool,
     activity: String,
@@ -126,19 +128,41 @@ impl Transcript {
         match event {
             ViewEvent::Plan { plan, .. } => self.plan(&plan),
             ViewEvent::Notice(notice) => self.notice(&notice),
-            ViewEvent::Text { text, fresh, .. } => self.add(&text, fresh),
+            ViewEvent::Text { text, fresh, source, replaces, .. } => {
+                if replaces {
+                    self.forget(&source);
+                }
+                self.add(&text, fresh, source);
+            }
             ViewEvent::Doing(text) => self.activity = text,
             ViewEvent::Form(form) => self.form = Some(form),
             ViewEvent::End(end) => self.finish(end),
         }
     }
 
-    fn add(&mut self, text: &str, fresh: bool) {
+    fn add(&mut self, text: &str, fresh: bool, source: String) {
         if fresh && !self.text.trim().is_empty() && !self.text.ends_with("\n\n") {
             self.text.push_str("\n\n");
         }
         let text = if self.text.is_empty() { text.trim_start() } else { text };
         self.text.push_str(text);
+        match self.parts.last_mut() {
+            Some((last, end)) if *last == source => *end = self.text.len(),
+            _ => self.parts.push((source, self.text.len())),
+        }
+    }
+
+    /// Removes the text of a source.
+    fn forget(&mut self, source: &str) {
+        let (text, parts) = (std::mem::take(&mut self.text), std::mem::take(&mut self.parts));
+        let mut start = 0;
+        for (other, end) in parts {
+            if other != source {
+                self.text.push_str(text.get(start..end).unwrap_or_default());
+                self.parts.push((other, self.text.len()));
+            }
+            start = end;
+        }
     }
 
     fn plan(&mut self, plan: &Plan) {
@@ -245,10 +269,12 @@ impl Transcript {
         match &end {
             End::Failed(reason) => {
                 let reason = format!("⚠️ {}", excerpt(reason, 1_500));
-                self.add(&reason, true);
+                self.add(&reason, true, String::new());
             }
-            End::Canceled => self.add("_Stopped._", true),
-            End::Completed if self.text.trim().is_empty() => self.add("_The agent gave no answer._", true),
+            End::Canceled => self.add("_Stopped._", true, String::new()),
+            End::Completed if self.text.trim().is_empty() => {
+                self.add("_The agent gave no answer._", true, String::new());
+            }
             End::Completed | End::InputRequired => {}
         }
         self.end = Some(end);

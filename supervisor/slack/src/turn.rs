@@ -5,16 +5,18 @@ use std::time::Duration;
 use caipe_a2a::client::{CallOptions, ClientError, EventStream, Followed};
 use caipe_a2a::model::{Event, Message, SendMessageRequest, Task};
 use caipe_view::{End, View, ViewEvent};
+use futures::FutureExt;
+use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use crate::api::{ApiError, Target};
+use crate::api::{ApiError, Slot, Target};
 use crate::delivery::{Call, Delivery, Fault};
 use crate::footer::{self, Subject};
 use crate::question::{self, QuestionRef};
-use crate::state::Bot;
-use crate::transcript::Transcript;
+use crate::state::{Bot, Running};
+use crate::transcript::{Desired, Transcript};
 
 /// The time between two calls for a stream, and for a message that is updated as a whole.
 const STREAM_INTERVAL: Duration = Duration::from_millis(700);
@@ -34,6 +36,9 @@ pub(crate) struct Turn {
     pub(crate) seed: Option<Task>,
     /// The task, once it is known.
     pub(crate) task: Option<String>,
+    /// The number of the newest event of the task.
+    #[serde(default)]
+    pub(crate) last_event: Option<u64>,
     pub(crate) delivery: Delivery,
     /// Whether nothing is shown unless the model is confident.
     pub(crate) quiet: bool,
@@ -54,17 +59,20 @@ struct Progress {
 impl Turn {
     /// A turn of a message to the agent. `question` is the time stamp of the message that asked.
     pub(crate) fn new(target: Target, request: Message, question: String) -> Self {
-        let (seed, task, delivery) = Default::default();
-        Self { id: request.message_id.clone(), target, request, seed, task, delivery, quiet: false, question }
+        let (seed, task, last_event, delivery) = Default::default();
+        let id = request.message_id.clone();
+        Self { id, target, request, seed, task, last_event, delivery, quiet: false, question }
     }
 
     pub(crate) async fn run(mut self, bot: &Bot) {
         self.save(bot);
+        self.register(bot);
         let mut progress = self.start(bot);
         if !self.quiet && self.task.is_none() {
             self.show_status(bot).await;
         }
         let mut events = self.follow(bot);
+        let mut slot: Option<BoxFuture<'static, Slot>> = None;
         loop {
             let has_ended = progress.transcript.end().is_some();
             if has_ended && (self.delivery.is_over() || self.stays_silent(&progress)) {
@@ -73,8 +81,18 @@ impl Turn {
             let shows = progress.has_changes && (has_ended || !self.quiet);
             tokio::select! {
                 step = events.next_step(), if !has_ended => self.step(bot, &mut progress, step),
-                () = tokio::time::sleep_until(progress.due), if shows => {
-                    if let Err(error) = self.deliver(bot, &mut progress).await {
+                () = tokio::time::sleep_until(progress.due), if shows && slot.is_none() => {
+                    let desired = self.desired(bot, &progress);
+                    match self.delivery.next(&desired) {
+                        Some(call) => slot = Some(bot.api.slot(call.method()).boxed()),
+                        None => progress.has_changes = false,
+                    }
+                }
+                granted = granted(&mut slot) => {
+                    slot = None;
+                    let result = self.deliver(bot, &mut progress).await;
+                    drop(granted);
+                    if let Err(error) = result {
                         bot.report(&error);
                         return;
                     }
@@ -99,12 +117,20 @@ impl Turn {
         Progress { view, transcript, has_changes: false, due: Instant::now(), interval: STREAM_INTERVAL }
     }
 
+    /// Lets people stop the task, once it is known.
+    fn register(&self, bot: &Bot) {
+        let Some(task) = self.task.clone() else { return };
+        let key = (self.target.channel.clone(), self.target.thread.clone());
+        let (user, question) = (self.target.user.clone(), self.question.clone());
+        bot.running().insert(key, Running { task, user, question });
+    }
+
     fn follow(&self, bot: &Bot) -> EventStream {
         let options = CallOptions::default().header("x-client-source", "slack-bot");
         let options = options.and_then(|options| options.header("x-client-channel", &self.target.channel));
         let client = options.map_or_else(|_| bot.client.clone(), |options| bot.client.with(options));
         match &self.task {
-            Some(task) => client.follow_task(task),
+            Some(task) => client.follow_task(task, self.last_event),
             None => client.follow(SendMessageRequest::new(self.request.clone())),
         }
     }
@@ -120,7 +146,10 @@ impl Turn {
 
     fn step(&mut self, bot: &Bot, progress: &mut Progress, step: Option<Result<Followed, ClientError>>) {
         let shows = match step {
-            Some(Ok(Followed::Event(event))) => progress.view.apply(&event.event),
+            Some(Ok(Followed::Event(event))) => {
+                self.last_event = event.seq.or(self.last_event);
+                progress.view.apply(&event.event)
+            }
             Some(Ok(Followed::Lost { .. } | Followed::Back)) => Vec::new(),
             Some(Err(error)) => {
                 tracing::warn!(task = self.task, %error, "failed to follow a task");
@@ -139,8 +168,7 @@ impl Turn {
         {
             self.task = Some(task.to_owned());
             self.save(bot);
-            let key = (self.target.channel.clone(), self.target.thread.clone());
-            bot.running().insert(key, (task.to_owned(), self.target.user.clone()));
+            self.register(bot);
         }
         if progress.transcript.end().is_some() {
             progress.has_changes = true;
@@ -156,19 +184,27 @@ impl Turn {
         self.quiet && (failed || progress.transcript.wants_silence())
     }
 
-    /// Makes the next call, if there is one.
-    ///
-    /// # Errors
-    /// If the token is invalid.
-    async fn deliver(&mut self, bot: &Bot, progress: &mut Progress) -> Result<(), ApiError> {
+    fn desired(&self, bot: &Bot, progress: &Progress) -> Desired {
         let mut desired = progress.transcript.desired();
         if desired.ended {
             desired.footer = self.footer(bot, progress);
         }
+        desired
+    }
+
+    /// Makes the next call, if there is one, with all that is missing by now.
+    ///
+    /// # Errors
+    /// If the token is invalid.
+    async fn deliver(&mut self, bot: &Bot, progress: &mut Progress) -> Result<(), ApiError> {
+        let desired = self.desired(bot, progress);
         let Some(call) = self.delivery.next(&desired) else {
             progress.has_changes = false;
             return Ok(());
         };
+        if self.delivery.begin(&call) {
+            self.save(bot);
+        }
         let usual = if self.delivery.is_whole() { UPDATE_INTERVAL } else { STREAM_INTERVAL };
         let result = match bot.api.deliver(&self.target, &call).await {
             Ok(ts) => Ok(ts),
@@ -176,6 +212,7 @@ impl Turn {
             Err(error) => match error.fault() {
                 // The next call has everything that is missing by then.
                 Err(wait) => {
+                    self.delivery.refused();
                     progress.interval = (progress.interval * 2).min(LONGEST_INTERVAL);
                     progress.due = Instant::now() + wait;
                     return Ok(());
@@ -191,9 +228,7 @@ impl Turn {
         progress.interval = progress.interval.mul_f32(0.8).max(usual);
         let pause = if desired.ended && !failed { Duration::ZERO } else { progress.interval };
         progress.due = Instant::now() + pause;
-        if !matches!(call, Call::Append { .. }) || failed {
-            self.save(bot);
-        }
+        self.save(bot);
         Ok(())
     }
 
@@ -252,13 +287,7 @@ impl Turn {
         };
         let blocks = question::message(form, &reference, &bot.secrets());
         let call = Call::Post { text: "The agent needs a decision.".to_owned(), blocks };
-        for _ in 0..5 {
-            match bot.api.deliver(&self.target, &call).await {
-                Err(ApiError::RateLimited { wait, .. }) => tokio::time::sleep(wait).await,
-                result => return result.map(drop),
-            }
-        }
-        bot.api.deliver(&self.target, &call).await.map(drop)
+        bot.api.call_patiently(call.method(), &self.target.body(&call)).await.map(drop)
     }
 
     fn save(&self, bot: &Bot) {
@@ -268,6 +297,14 @@ impl Turn {
         if let Err(error) = saved {
             tracing::error!(error, "failed to save a turn; a restart would not continue it");
         }
+    }
+}
+
+/// Waits for the slot, if one was requested, else for ever.
+async fn granted(slot: &mut Option<BoxFuture<'static, Slot>>) -> Slot {
+    match slot {
+        Some(slot) => slot.await,
+        None => std::future::pending().await,
     }
 }
 

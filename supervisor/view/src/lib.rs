@@ -48,6 +48,10 @@ pub enum ViewEvent {
         text: String,
         /// Whether it starts a new paragraph.
         fresh: bool,
+        /// The artifact that it belongs to; empty for other text.
+        source: String,
+        /// Whether it replaces the earlier text of its source, because the agent has started that again.
+        replaces: bool,
     },
     /// The current activity in the agent's words, until the next one.
     Doing(String),
@@ -228,7 +232,7 @@ impl View {
 
     fn show_last_status(&mut self, shows: &mut Vec<ViewEvent>) {
         if let Some(text) = self.doing.take() {
-            self.add_text(&text, true, Presentation::Narration, shows);
+            self.add_text(&text, true, Presentation::Narration, "", shows);
             self.speaker = None;
         }
     }
@@ -314,7 +318,10 @@ impl View {
         if presentation == Presentation::Answer && !text.trim().is_empty() {
             self.drop_reserves();
         }
-        self.add_text(&text, fresh, presentation, shows);
+        self.add_text(&text, fresh, presentation, id, shows);
+        if instead {
+            mark_replacing(shows);
+        }
         self.speaker = Some(id.clone());
     }
 
@@ -356,15 +363,37 @@ impl View {
         self.show_last_status(shows);
         match self.shown.missing(text) {
             Missing::Nothing => {}
-            Missing::Tail(tail) => self.add_text(tail, false, Presentation::Answer, shows),
-            Missing::All => self.add_text(text, true, Presentation::Answer, shows),
+            Missing::Tail(tail) => self.add_text(tail, false, Presentation::Answer, "", shows),
+            Missing::All => {
+                let is_outdated =
+                    |(_, (streamed, _)): &(&String, &(StreamedText, Cleaner))| streamed.is_behind();
+                let outdated = self.streams.iter().find(is_outdated).map(|(id, _)| id.clone());
+                self.add_text(
+                    text,
+                    true,
+                    Presentation::Answer,
+                    outdated.as_deref().unwrap_or_default(),
+                    shows,
+                );
+                if outdated.is_some() {
+                    mark_replacing(shows);
+                }
+            }
         }
         self.speaker = None;
     }
 
-    fn add_text(&mut self, text: &str, fresh: bool, presentation: Presentation, shows: &mut Vec<ViewEvent>) {
+    fn add_text(
+        &mut self,
+        text: &str,
+        fresh: bool,
+        presentation: Presentation,
+        source: &str,
+        shows: &mut Vec<ViewEvent>,
+    ) {
         self.shown.add(text, fresh, presentation == Presentation::Answer);
-        shows.push(ViewEvent::Text { presentation, text: text.to_owned(), fresh });
+        let (text, source) = (text.to_owned(), source.to_owned());
+        shows.push(ViewEvent::Text { presentation, text, fresh, source, replaces: false });
     }
 
     fn finish(&mut self, end: End, shows: &mut Vec<ViewEvent>) {
@@ -379,6 +408,13 @@ impl View {
         self.doing = None;
         self.end = Some(end.clone());
         shows.push(ViewEvent::End(end));
+    }
+}
+
+/// Marks the newest text as a replacement.
+fn mark_replacing(shows: &mut [ViewEvent]) {
+    if let Some(ViewEvent::Text { replaces, .. }) = shows.last_mut() {
+        *replaces = true;
     }
 }
 

@@ -42,6 +42,13 @@ impl StreamedText {
     }
 }
 
+impl StreamedText {
+    /// Whether a peer has taken back text that was shown, and has not repeated it.
+    pub(super) const fn is_behind(&self) -> bool {
+        self.behind.is_some()
+    }
+}
+
 /// All text of a turn, to find the part of a result that is new.
 #[derive(Debug, Default)]
 pub(super) struct ShownText {

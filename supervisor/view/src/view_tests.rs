@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::clean::is_harmless;
 use super::*;
 
-/// What is shown, a line each: `answer¶` begins a paragraph, `answer` continues it.
+/// What is shown, a line each: `answer¶` begins a paragraph, `answer` continues it. `↺` replaces text.
 fn lines(shows: &[ViewEvent]) -> Vec<String> {
     let presentation = |presentation: &Presentation| {
         if *presentation == Presentation::Answer { "answer" } else { "narration" }
@@ -18,8 +18,9 @@ fn lines(shows: &[ViewEvent]) -> Vec<String> {
             format!("plan: {}", steps.collect::<Vec<_>>().join(" | "))
         }
         ViewEvent::Notice(notice) => format!("notice{}: {}", notice.depth, notice.text),
-        ViewEvent::Text { presentation: who, text, fresh } => {
-            format!("{}{}: {text}", presentation(who), if *fresh { "¶" } else { "" })
+        ViewEvent::Text { presentation: who, text, fresh, replaces, .. } => {
+            let mark = if *replaces { "↺" } else { "" };
+            format!("{}{}{mark}: {text}", presentation(who), if *fresh { "¶" } else { "" })
         }
         ViewEvent::Doing(text) => format!("doing: {text}"),
         ViewEvent::Form(form) => format!("form: {} {}", form.title, form.description),
@@ -208,7 +209,40 @@ fn the_answer_is_shown_once() {
         (
             "replaced under the same id",
             vec![stream("s", "Wrong", false), stream("s", "Right.", false), done()],
-            vec!["answer¶: Wrong", "answer¶: Right."],
+            vec!["answer¶: Wrong", "answer¶↺: Right."],
+        ),
+        (
+            "started again and repeated",
+            vec![
+                stream("s", "Hello ", false),
+                stream("s", "", false),
+                stream("s", "Hello ", true),
+                stream("s", "you.", true),
+                done(),
+            ],
+            vec!["answer¶: Hello ", "answer: you."],
+        ),
+        (
+            "started again with another answer",
+            vec![
+                stream("s", "Hello ", false),
+                stream("s", "", false),
+                stream("s", "Good ", true),
+                stream("s", "day.", true),
+                done(),
+            ],
+            vec!["answer¶: Hello ", "answer¶↺: Good ", "answer: day."],
+        ),
+        (
+            "started again with a shorter answer",
+            vec![
+                stream("s", "Hello world", false),
+                stream("s", "", false),
+                stream("s", "Hello", true),
+                result("Hello"),
+                done(),
+            ],
+            vec!["answer¶: Hello world", "answer¶↺: Hello"],
         ),
     ] {
         let mut expected: Vec<String> = expected.into_iter().map(str::to_owned).collect();

@@ -1,5 +1,7 @@
 //! The Slack bot: the built program between the built supervisor and the stand-in for Slack.
 
+mod load;
+
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -27,7 +29,7 @@ impl Rig {
         let setup = scenario.setup()?;
         let supervisor = setup.start().await?;
         let slack = FakeSlack::start(options).await?;
-        let bot = bot(&setup, &supervisor, &slack, config)?;
+        let bot = bot(&setup, supervisor.url(), &slack, config)?;
         Ok(Self { slack, supervisor, setup, config: config.to_owned(), bot })
     }
 
@@ -37,7 +39,19 @@ impl Rig {
 
     async fn restart_bot(&mut self) -> Result<()> {
         self.bot.kill().await?;
-        self.bot = bot(&self.setup, &self.supervisor, &self.slack, &self.config)?;
+        self.start_bot()
+    }
+
+    /// Stops the bot as an orchestrator does.
+    async fn stop_bot(&mut self) -> Result<()> {
+        let pid = self.bot.id().context("the bot has ended")?.to_string();
+        ensure!(tokio::process::Command::new("kill").args(["-TERM", &pid]).status().await?.success());
+        tokio::time::timeout(LIMIT, self.bot.wait()).await.context("the bot does not stop")??;
+        Ok(())
+    }
+
+    fn start_bot(&mut self) -> Result<()> {
+        self.bot = bot(&self.setup, self.supervisor.url(), &self.slack, &self.config)?;
         Ok(())
     }
 
@@ -78,8 +92,8 @@ fn text(messages: &[Message]) -> String {
     messages.iter().map(|message| message.text.as_str()).collect()
 }
 
-fn bot(setup: &Setup, supervisor: &Supervisor, slack: &FakeSlack, config: &str) -> Result<Child> {
-    let mut command = setup.command(&["slack", "--url", supervisor.url()])?;
+fn bot(setup: &Setup, url: &str, slack: &FakeSlack, config: &str) -> Result<Child> {
+    let mut command = setup.command(&["slack", "--url", url])?;
     command
         .env("SLACK_BOT_TOKEN", BOT_TOKEN)
         .env("SLACK_APP_TOKEN", APP_TOKEN)
@@ -105,9 +119,12 @@ fn careful() -> Result<Scenario> {
 }
 
 /// An answer that arrives in pieces over some seconds.
-fn slow() -> Scenario {
-    let words = (0..60).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
-    Scenario::new().turn(json!({"user": "slow"}), json!({"text": words, "delay_ms": 50}))
+fn slow(word: &str) -> Scenario {
+    Scenario::new().turn(json!({"user": "slow"}), json!({"text": words(word), "delay_ms": 50}))
+}
+
+fn words(word: &str) -> String {
+    (0..60).map(|number| format!("{word}{number} ")).collect::<Vec<_>>().concat()
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -275,20 +292,49 @@ async fn a_form_is_answered_in_a_modal() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_restart_in_the_middle_continues_the_same_message() -> Result<()> {
-    let mut rig = Rig::simple(&slow()).await?;
-    let thread = rig.slack.mention("C1", "UANN", "slow", None);
-    rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
-    rig.restart_bot().await?;
-    let messages = rig.answer(&thread).await?;
-    assert_eq!(messages.len(), 1, "{messages:#?}");
-    let words = (0..60).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
-    assert_eq!(text(&messages).trim(), words.trim());
+    for is_killed in [false, true] {
+        let mut rig = Rig::simple(&slow("word")).await?;
+        let thread = rig.slack.mention("C1", "UANN", "slow", None);
+        rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
+        if is_killed {
+            rig.restart_bot().await?;
+        } else {
+            rig.stop_bot().await?;
+            rig.start_bot()?;
+        }
+        let messages = rig.answer(&thread).await?;
+        assert_eq!(messages.len(), 1, "{messages:#?}");
+        assert_eq!(text(&messages).trim(), words("word").trim());
+        // A killed bot may not know whether its last call was done; then it replaces the message.
+        let replaced = rig.slack.calls().iter().any(|call| call.method == "chat.update");
+        ensure!(is_killed || !replaced, "the message is replaced, not continued");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_supervisor_that_dies_in_the_middle_leaves_no_text_of_its_first_attempt() -> Result<()> {
+    for (again, replaces) in [("word", false), ("other", true)] {
+        let mut rig = Rig::simple(&slow("word")).await?;
+        let thread = rig.slack.mention("C1", "UANN", "slow", None);
+        rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
+        let url = rig.supervisor.url().to_owned();
+        rig.supervisor.kill().await?;
+        std::fs::write(rig.setup.dir().join("script.yaml"), slow(again).script())?;
+        let setup = rig.setup.clone().listening_at(&url);
+        rig.supervisor = setup.start().await?;
+        let messages = rig.answer(&thread).await?;
+        assert_eq!(messages.len(), 1, "{messages:#?}");
+        assert_eq!(text(&messages).trim(), words(again).trim());
+        let replaced = rig.slack.calls().iter().any(|call| call.method == "chat.update");
+        assert_eq!(replaced, replaces, "{again}");
+    }
     Ok(())
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn streams_that_expire_or_are_missing_and_limits_lose_no_text() -> Result<()> {
-    let words = (0..60).map(|word| format!("word{word} ")).collect::<Vec<_>>().concat();
+    let words = words("word");
     let expiring = Options { stream_lifetime: Duration::from_millis(800), ..Options::default() };
     let missing = Options { streams: false, ..Options::default() };
     for (name, options, failures) in [
@@ -310,7 +356,7 @@ async fn streams_that_expire_or_are_missing_and_limits_lose_no_text() -> Result<
             vec![("chat.appendStream", Failure::Code("invalid_chunks".to_owned()))],
         ),
     ] {
-        let rig = Rig::start(&slow(), options, "").await?;
+        let rig = Rig::start(&slow("word"), options, "").await?;
         for (method, failure) in failures {
             rig.slack.fail(method, failure);
         }
@@ -346,7 +392,7 @@ async fn redeliveries_act_once_over_reconnects() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_task_is_stopped_from_its_thread() -> Result<()> {
-    let rig = Rig::simple(&slow()).await?;
+    let rig = Rig::simple(&slow("word")).await?;
     let thread = rig.slack.mention("C1", "UANN", "slow", None);
     rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
     rig.slack.mention("C1", "UANN", "stop", Some(&thread));
@@ -362,6 +408,33 @@ async fn a_task_is_stopped_from_its_thread() -> Result<()> {
                 .any(|whisper| whisper.text.contains("0 task(s) running")))
             .await
     );
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_edited_question_is_not_asked_again_and_a_deleted_one_stops_its_task() -> Result<()> {
+    let rig = Rig::simple(&slow("word")).await?;
+    let thread = rig.slack.mention("C1", "UANN", "slow", None);
+    rig.until(&thread, "nothing is shown", |messages| text(messages).contains("word3 ")).await?;
+    let previous = json!({"user": "UANN", "ts": thread, "text": "slow"});
+    let change = |message: Value| {
+        rig.slack.event(json!({"type": "message", "subtype": "message_changed", "channel": "C1", "message": message, "previous_message": previous}));
+    };
+    // A preview of a link is no edit.
+    change(json!({"user": "UANN", "ts": thread, "text": "slow"}));
+    change(json!({"user": "UANN", "ts": thread, "text": "slower", "edited": {"ts": "1.0"}}));
+    let reported = |slack: &FakeSlack| {
+        slack
+            .whispers()
+            .iter()
+            .any(|whisper| whisper.user == "UANN" && whisper.text.contains("before your edit"))
+    };
+    ensure!(rig.slack.until(LIMIT, reported).await, "nobody says what an edit does");
+    change(json!({"subtype": "tombstone", "user": "USLACKBOT", "ts": thread}));
+    let messages =
+        rig.until(&thread, "it does not stop", |messages| text(messages).contains("_Stopped._")).await?;
+    ensure!(!text(&messages).contains("word59"));
+    assert_eq!(rig.slack.whispers().len(), 1);
     Ok(())
 }
 

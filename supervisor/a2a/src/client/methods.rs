@@ -43,10 +43,10 @@ impl A2aClient {
         Follower::task(self.clone(), id, last_event_id).opened().await
     }
 
-    /// Follows a running task in any way that the agent supports: polls an agent that has no subscriptions. Returns before
-    /// anything is sent.
-    pub fn follow_task(&self, id: &str) -> EventStream {
-        Follower::task(self.clone(), id, None).rejoin()
+    /// Follows a running task in any way that the agent supports, as [`Self::subscribe`] does: polls an agent that has no
+    /// subscriptions. Returns before anything is sent.
+    pub fn follow_task(&self, id: &str, last_event_id: Option<u64>) -> EventStream {
+        Follower::task(self.clone(), id, last_event_id).rejoin()
     }
 
     /// A task with at most `history_length` messages of history (`None`: as many as the agent likes).

@@ -92,7 +92,9 @@ impl Position {
         let is_task = matches!(event, Event::Task(_));
         let opens = is_task
             && (reopens || !self.begun || self.follows == Follows::Subscription && self.state.is_none());
-        if self.is_known(seq, &event, opens && !reopens) {
+        // A client that continues after an event of another connection has no task yet.
+        let is_first = opens && (!reopens || self.state.is_none());
+        if self.is_known(seq, &event, is_first) {
             return None;
         }
         // A repeated task is no progress, so that attempts to an agent that fails after it each time have an end.

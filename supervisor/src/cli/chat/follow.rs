@@ -36,7 +36,7 @@ pub(super) fn follow(client: &A2aClient, request: SendMessageRequest) -> Followi
 
 /// Follows an earlier task.
 pub(super) fn rejoin(client: &A2aClient, task: &str) -> Following {
-    Following { events: client.follow_task(task), tries: 0 }
+    Following { events: client.follow_task(task, None), tries: 0 }
 }
 
 impl Following {

@@ -134,7 +134,7 @@ impl<W: Write> Screen for Plain<W> {
         match show {
             ViewEvent::Plan { plan, changed } => self.plan(plan, changed),
             ViewEvent::Notice(Notice { depth, text, .. }) => self.line(*depth, text),
-            ViewEvent::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
+            ViewEvent::Text { presentation, text, fresh, .. } => self.text(*presentation, text, *fresh),
             ViewEvent::Form(form) => self.form(form),
             ViewEvent::End(End::Failed(reason)) => {
                 self.text(Presentation::Answer, &format!("❌ Failed: {reason}"), true)

@@ -17,7 +17,7 @@ fn notice(depth: usize, text: &str) -> ViewEvent {
 }
 
 fn text(presentation: Presentation, text: &str, fresh: bool) -> ViewEvent {
-    ViewEvent::Text { presentation, text: text.to_owned(), fresh }
+    ViewEvent::Text { presentation, text: text.to_owned(), fresh, source: String::new(), replaces: false }
 }
 
 #[test]

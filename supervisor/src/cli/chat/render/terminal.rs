@@ -272,7 +272,7 @@ impl<W: Write> Screen for Terminal<W> {
         match show {
             ViewEvent::Plan { plan, .. } => self.plan = plan.clone(),
             ViewEvent::Notice(notice) => self.notice(notice),
-            ViewEvent::Text { presentation, text, fresh } => self.text(*presentation, text, *fresh),
+            ViewEvent::Text { presentation, text, fresh, .. } => self.text(*presentation, text, *fresh),
             ViewEvent::Doing(text) => self.doing = Some(text.clone()),
             ViewEvent::Form(form) => self.form(form),
             ViewEvent::End(end) => self.finished(end),

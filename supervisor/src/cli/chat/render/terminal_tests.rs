@@ -47,7 +47,13 @@ impl Write for Screenful {
 }
 
 fn answer(text: &str, fresh: bool) -> ViewEvent {
-    ViewEvent::Text { presentation: Presentation::Answer, text: text.to_owned(), fresh }
+    ViewEvent::Text {
+        presentation: Presentation::Answer,
+        text: text.to_owned(),
+        fresh,
+        source: String::new(),
+        replaces: false,
+    }
 }
 
 fn notice(text: &str) -> ViewEvent {
