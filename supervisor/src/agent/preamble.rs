@@ -58,7 +58,7 @@ impl PreambleCache {
     ) -> TurnPreamble {
         let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let fits = |(key, preamble): &(PreambleKey, TurnPreamble)| {
-            let same = Arc::ptr_eq(&key.view, view) && Arc::ptr_eq(&key.listing, listing);
+            let same = Arc::ptr_eq(&key.view, view) && key.listing == *listing;
             let same_tools = key.tools.is_same(tools) && key.found == state.found;
             (same && same_tools && key.abilities == state.abilities).then(|| preamble.clone())
         };
@@ -84,6 +84,7 @@ mod tests {
     use caipe_engine::AgentName;
 
     use super::*;
+    use crate::agent::ListingEntry;
 
     fn preamble(text: &str) -> TurnPreamble {
         TurnPreamble { system: text.into(), tools: Arc::default() }
@@ -92,7 +93,7 @@ mod tests {
     #[test]
     fn a_preamble_is_made_again_only_when_its_key_has_changed() {
         let preambles = PreambleCache::default();
-        let (view, listing) = (Arc::new(ToolsView::default()), Arc::new(Listing::new()));
+        let (view, none) = (Arc::new(ToolsView::default()), Arc::new(Listing::new()));
         let state = RunState::new(AgentName::new("a"));
         let get = |view, listing, state, text: &str| {
             preambles
@@ -100,15 +101,19 @@ mod tests {
                 .system
                 .to_string()
         };
-        assert_eq!(get(&view, &listing, &state, "first"), "first");
-        assert_eq!(get(&view, &listing, &state, "again"), "first");
+        assert_eq!(get(&view, &none, &state, "first"), "first");
+        assert_eq!(get(&view, &none, &state, "again"), "first");
         let mut other = state.clone();
         other.abilities.forms = true;
-        assert_eq!(get(&view, &listing, &other, "abilities"), "abilities");
+        assert_eq!(get(&view, &none, &other, "abilities"), "abilities");
         let found = RunState { found: vec!["get".to_owned()], ..other.clone() };
-        assert_eq!(get(&view, &listing, &found, "found"), "found");
+        assert_eq!(get(&view, &none, &found, "found"), "found");
         let newer = Arc::new(ToolsView::default());
-        assert_eq!(get(&newer, &listing, &other, "tools"), "tools");
-        assert_eq!(get(&newer, &Arc::default(), &other, "agents"), "agents");
+        assert_eq!(get(&newer, &none, &other, "tools"), "tools");
+        let still_none = Arc::default();
+        assert_eq!(get(&newer, &still_none, &other, "no agents"), "tools", "an agent that asks no others");
+        let entry = ListingEntry { title: "Jira".to_owned(), routing_hint: String::new() };
+        let listing = Arc::new(Listing::from([(AgentName::new("jira"), entry)]));
+        assert_eq!(get(&newer, &listing, &other, "agents"), "agents");
     }
 }

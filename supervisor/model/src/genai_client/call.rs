@@ -28,13 +28,16 @@ pub(super) struct Call {
 enum State {
     /// Nothing was sent. The deadline counts from the first poll of the stream.
     New(ChatRequest),
-    Streaming {
-        stream: ChatStream,
-        turn: Box<Turn>,
-        /// Fires when the call takes too long. One timer for the whole call, for the same reason.
-        alarm: Pin<Box<Sleep>>,
-    },
+    Streaming(Box<Answer>),
     Over,
+}
+
+/// The answer under way.
+struct Answer {
+    stream: ChatStream,
+    turn: Turn,
+    /// Fires when the call takes too long. One timer for the whole call, for the same reason.
+    alarm: Pin<Box<Sleep>>,
 }
 
 impl Call {
@@ -62,7 +65,7 @@ impl Call {
     async fn advance(&mut self) -> Result<(), ModelError> {
         match std::mem::replace(&mut self.state, State::Over) {
             State::New(request) => self.open(&request).await,
-            State::Streaming { stream, turn, alarm } => self.read(stream, turn, alarm).await,
+            State::Streaming(answer) => self.read(answer).await,
             State::Over => Ok(()),
         }
     }
@@ -82,18 +85,14 @@ impl Call {
         let response = response
             .map_err(|_| self.too_slow())?
             .map_err(|error| error_mapping::of(&error, &connection.subject, Timestamp::now()))?;
-        let turn = Box::new(Turn::new(connection.subject.model.clone(), kind, convert::calls_in(request)));
+        let turn = Turn::new(connection.subject.model.clone(), kind, convert::calls_in(request));
         let alarm = Box::pin(sleep_until(deadline));
-        self.state = State::Streaming { stream: response.stream, turn, alarm };
+        self.state = State::Streaming(Box::new(Answer { stream: response.stream, turn, alarm }));
         Ok(())
     }
 
-    async fn read(
-        &mut self,
-        mut stream: ChatStream,
-        mut turn: Box<Turn>,
-        mut alarm: Pin<Box<Sleep>>,
-    ) -> Result<(), ModelError> {
+    async fn read(&mut self, mut answer: Box<Answer>) -> Result<(), ModelError> {
+        let Answer { stream, turn, alarm } = answer.as_mut();
         let mut line = LineTime::default();
         let item =
             poll_fn(|context| line.poll(&self.meter, context, |context| stream.poll_next_unpin(context)));
@@ -101,7 +100,7 @@ impl Call {
             biased;
             () = &mut self.cancelled => return Err(self.cancelled()),
             item = item => item,
-            () = &mut alarm => return Err(self.too_slow()),
+            () = alarm => return Err(self.too_slow()),
         };
         let item = item.map_err(|too_long| self.error(ModelErrorKind::Protocol, &too_long.to_string()))?;
         let Some(item) = item else { return Err(self.no_end()) };
@@ -111,7 +110,7 @@ impl Call {
             .accept(event, &mut self.ready)
             .map_err(|fault| self.error(ModelErrorKind::Truncated, &fault.to_string()))?;
         if !over {
-            self.state = State::Streaming { stream, turn, alarm };
+            self.state = State::Streaming(answer);
         }
         Ok(())
     }
