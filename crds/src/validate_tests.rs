@@ -102,6 +102,18 @@ const CASES: [(&str, &str, &str, &str); 56] = [
         "{ agents: [{ name: jira, delegates: [github] }, { name: github }] }",
     ),
     (
+        rules::SKILL_SOURCE,
+        "spec.skills.sources[0]",
+        "{ agents: [], skills: { sources: [{ name: a, path: /b, configMapRef: { name: c } }] } }",
+        "{ agents: [], skills: { sources: [{ name: a, path: /b }] } }",
+    ),
+    (
+        rules::SKILLS_UNUSED,
+        "spec",
+        "{ agents: [{ name: jira, skills: [] }] }",
+        "{ agents: [{ name: jira, skills: [] }], skills: {} }",
+    ),
+    (
         rules::APPROVER_KIND,
         "spec.agents[0].approvers[0]",
         "{ auth: { oauth2: { issuer: a, audience: b, jwksUri: 'http://c' } }, agents: [{ name: jira, approvers: [{ email: a, group: b }] }] }",
