@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::context::{BuildContext, Program};
 use super::meta::Component;
-use super::pod::{self, Mounts};
+use super::pod::{self, Mounts, SKILLS_VOLUME};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
@@ -20,8 +20,6 @@ use crate::labels;
 use crate::supervisor::rollout_strategy::shared_store;
 
 const SPEC_DIR: &str = "/etc/caipe/spec";
-/// The beginning of the names of volumes with skills, whose content is read again while a pod runs.
-pub(super) const SKILLS_VOLUME: &str = "skills-of-";
 /// The directory of conversations.
 const DATA_DIR: &str = "/data";
 /// The variable with the address of the metrics.

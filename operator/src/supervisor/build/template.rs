@@ -9,8 +9,8 @@ use k8s_openapi::api::core::v1::{Container, PodSpec, PodTemplateSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::context::{BuildContext, Member};
-use super::deployment::SKILLS_VOLUME;
 use super::meta::Component;
+use super::pod::SKILLS_VOLUME;
 use super::{BuildError, merge};
 use crate::labels;
 use crate::references::{self, ConfigMapContent, Names};
