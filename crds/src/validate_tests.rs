@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 56] = [
+const CASES: [(&str, &str, &str, &str); 58] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
