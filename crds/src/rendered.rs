@@ -77,6 +77,9 @@ pub struct RenderedSpec {
     /// The tools that call other A2A agents, if they are enabled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub a2a: Option<A2aTools>,
+    /// The skills, if the resource has any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Skills>,
     /// Where conversations are stored.
     pub store: Store,
     /// Days after which ended tasks and unused conversations are deleted; 0 keeps them. The default is 30.
@@ -261,6 +264,53 @@ impl Store {
     }
 }
 
+/// The skills of supervisor and agents: those of the program, and those of sources.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Skills {
+    /// The sources. Names are unique.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sources: Vec<SkillSource>,
+    /// The skills that the supervisor itself may use, by name (`*` matches anything); all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub supervisor: Option<Vec<String>>,
+}
+
+/// A source of skills.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct SkillSource {
+    pub name: String,
+    pub from: SkillLocation,
+}
+
+/// Where the skills of a source are.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
+pub enum SkillLocation {
+    /// A directory; in a pod, also a mounted `ConfigMap`.
+    Directory { path: String },
+    /// A commit of a GitHub repository.
+    Github {
+        /// As `OWNER/NAME`.
+        repository: String,
+        /// The full id.
+        commit: String,
+        /// The folder with the skills, if it is not the whole repository.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        folder: Option<String>,
+        /// The URL of the API, if it is not that of the environment (`GITHUB_API_URL`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        api_url: Option<String>,
+        /// The token; a template. Without it, the environment has it (`GITHUB_TOKEN`).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<String>,
+        /// The directory with the variable of the token.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        secrets_dir: Option<String>,
+    },
+}
+
 /// How remote agents are probed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -308,6 +358,9 @@ pub struct RenderedAgent {
     /// The estimated tokens of the descriptions of its tools above which its model searches for them; 20,000 by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub find_tools_above: Option<u32>,
+    /// The skills that it may use, by name (`*` matches anything); all by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skills: Option<Vec<String>>,
     /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
     /// Tools that a person may allow for the rest of a conversation (`*` matches anything).
@@ -506,6 +559,9 @@ impl RenderedSpec {
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;
         (self.rag, self.a2a, self.budgets.run) = (None, None, Budget::default());
+        if let Some(skills) = &mut self.skills {
+            skills.supervisor = None;
+        }
         self.connectivity = Connectivity::default();
         // The supervisor is the only caller, with a key of its own.
         self.oauth2 = None;
@@ -525,6 +581,7 @@ impl RenderedSpec {
             mcp: Vec::new(),
             model: None,
             required_env: Vec::new(),
+            skills: None,
             store: None,
             tools: Vec::new(),
             ..delegate.clone()

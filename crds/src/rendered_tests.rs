@@ -48,6 +48,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         mcp: servers(),
         tools: texts(&["get_*"]),
         find_tools_above: None,
+        skills: None,
         require_approval: texts(&["delete_*"]),
         // The golden files are from before these fields.
         allow_always: Vec::new(),
@@ -101,6 +102,7 @@ fn full() -> RenderedSpec {
         rag: None,
         budgets: Budgets::default(),
         a2a: Some(A2aTools { agents: texts(&["pipelines"]), allow: texts(&["*.example.com"]) }),
+        skills: None,
         store: Store::Memory {},
         // The golden files are from before this field.
         retention_days: None,

@@ -52,6 +52,15 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         let one = workflows.inline.is_some() != workflows.config_map_ref.is_some();
         found.rule("spec.workflows", one, rules::TEXT_SOURCE);
     }
+    for (at, source) in spec.skills.iter().flat_map(|skills| &skills.sources).enumerate() {
+        let path = format!("spec.skills.sources[{at}]");
+        let kinds = [source.config_map_ref.is_some(), source.path.is_some(), source.github.is_some()];
+        found.rule(&path, count(kinds) == 1, rules::SKILL_SOURCE);
+        let api = source.github.as_ref().and_then(|github| github.api_url.as_deref());
+        found.url(&format!("{path}.github.apiUrl"), api);
+    }
+    let limits_skills = spec.agents().iter().any(|agent| agent.skills.is_some());
+    found.rule("spec", spec.skills.is_some() || !limits_skills, rules::SKILLS_UNUSED);
     found.variables("spec.env", &spec.env);
     let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN, TOOLS_KEY];
     let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));
@@ -269,8 +278,10 @@ impl Found {
             &agent.auto_approve,
             &agent.delegates,
         ];
-        let tools =
-            !agent.mcp.is_empty() || agent.mode.is_some() || lists.iter().any(|list| !list.is_empty());
+        let tools = !agent.mcp.is_empty()
+            || agent.mode.is_some()
+            || agent.skills.is_some()
+            || lists.iter().any(|list| !list.is_empty());
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()
             || agent.resources.is_some()

@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 56] = [
+const CASES: [(&str, &str, &str, &str); 58] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -100,6 +100,18 @@ const CASES: [(&str, &str, &str, &str); 56] = [
         "spec.agents[0]",
         "{ agents: [{ name: jira, delegates: [github, jira] }, { name: github }] }",
         "{ agents: [{ name: jira, delegates: [github] }, { name: github }] }",
+    ),
+    (
+        rules::SKILL_SOURCE,
+        "spec.skills.sources[0]",
+        "{ agents: [], skills: { sources: [{ name: a, path: /b, configMapRef: { name: c } }] } }",
+        "{ agents: [], skills: { sources: [{ name: a, path: /b }] } }",
+    ),
+    (
+        rules::SKILLS_UNUSED,
+        "spec",
+        "{ agents: [{ name: jira, skills: [] }] }",
+        "{ agents: [{ name: jira, skills: [] }], skills: {} }",
     ),
     (
         rules::APPROVER_KIND,

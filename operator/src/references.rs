@@ -129,6 +129,11 @@ impl Names {
         self.config_maps.extend(prompt.map(|prompt| prompt.name.clone()));
         let workflows = spec.workflows.as_ref().and_then(|workflows| workflows.config_map_ref.as_ref());
         self.config_maps.extend(workflows.map(|workflows| workflows.name.clone()));
+        for source in spec.skills.iter().flat_map(|skills| &skills.sources) {
+            self.config_maps.extend(source.config_map_ref.iter().map(|map| map.name.clone()));
+            let token = source.github.as_ref().and_then(|github| github.secret_ref.as_ref());
+            self.secrets.extend(token.map(|token| token.name.clone()));
+        }
         self.add_template(spec.pod_template.as_ref());
         let variables = spec.env.iter().filter_map(|variable| variable.secret_key_ref.as_ref());
         self.secrets.extend(variables.map(|key| key.name.clone()));

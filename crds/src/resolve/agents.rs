@@ -123,6 +123,7 @@ pub(super) fn rendered(
         mcp,
         tools,
         find_tools_above: agent.find_tools_above,
+        skills: agent.skills.clone(),
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),

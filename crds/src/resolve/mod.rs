@@ -12,6 +12,7 @@ mod prices;
 mod servers;
 mod settings;
 mod single_agent;
+mod skills;
 mod store;
 pub mod template;
 mod variables;
@@ -37,6 +38,12 @@ pub const RAG_SECRETS: &str = "rag";
 
 /// The directory below it with the secrets of the store.
 pub const STORE_SECRETS: &str = "store";
+
+/// The directory below it with one directory of secrets per source of skills.
+pub const SKILLS_SECRETS: &str = "skills";
+
+/// The directory in a pod with one directory per `ConfigMap` of skills.
+pub const SKILLS_ROOT: &str = "/etc/caipe/skills";
 
 /// The directory in a pod with the file of a scripted model.
 pub const SCRIPT_DIR: &str = "/etc/caipe/script";
@@ -151,6 +158,7 @@ fn finish(
         budgets,
         rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &mut agents),
+        skills: skills::skills(&mut cx),
         store: store::store(&mut cx),
         retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),
         connectivity: settings::connectivity(&mut cx),

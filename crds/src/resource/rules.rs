@@ -27,7 +27,7 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, model and store";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, skills, model and store";
 /// No agent gets its own task back.
 pub const AGENT_DELEGATES_SELF: &str = "an agent does not delegate to itself: remove it from delegates";
 /// An approver is one claim of a token.
@@ -54,6 +54,10 @@ pub const TEXT_SOURCE: &str =
     "it is given here or in a ConfigMap: set exactly one of inline and configMapRef";
 /// A value has one source.
 pub const ENV_VALUE: &str = "a variable has one source: set exactly one of value and secretKeyRef";
+/// A source of skills has one kind.
+pub const SKILL_SOURCE: &str = "a source of skills is a ConfigMap, a directory or a commit: set exactly one of configMapRef, path and github";
+/// Lists of skills need skills.
+pub const SKILLS_UNUSED: &str = "there are no skills that agents[].skills could limit: set spec.skills, which may be `{}` for the skills of the program, or remove the lists";
 /// A tool server has one kind.
 pub const MCP_KIND: &str = "a tool server is a child process, an endpoint or a container: set exactly one of stdio, http and container";
 /// Port 8000 belongs to the agent.
@@ -130,8 +134,14 @@ pub(super) const SIDECAR_PORTS_CEL: &str = "!has(self.mcp) || self.mcp.filter(m,
 pub(super) const SCOPE_PATTERN: &str = r"^[!#-\[\]-~]+$";
 /// The pattern of a web origin (RFC 6454, section 6.2): nothing behind the port, which is at most 65535.
 pub(crate) const ORIGIN_PATTERN: &str = r"^[a-z][a-z0-9+.-]*://([a-zA-Z0-9]([a-zA-Z0-9._-]*[a-zA-Z0-9])?|\[[0-9a-fA-F:.]+\])(:([0-9]{1,4}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]))?$";
+/// The pattern of a repository.
+pub(super) const REPOSITORY_PATTERN: &str = "^[A-Za-z0-9._-]{1,100}/[A-Za-z0-9._-]{1,100}$";
+/// The pattern of the full id of a commit.
+pub(super) const COMMIT_PATTERN: &str = "^[0-9A-Fa-f]{40}$";
 /// The meaning of a pattern in words; the API server reports the pattern itself.
-pub(crate) const IN_WORDS: [(&str, &str); 6] = [
+pub(crate) const IN_WORDS: [(&str, &str); 8] = [
+    (REPOSITORY_PATTERN, "must be OWNER/NAME, as `octo/skills`"),
+    (COMMIT_PATTERN, "must be the full id of a commit, 40 hexadecimal digits: a branch or tag can change"),
     (ORIGIN_PATTERN, ORIGIN),
     (SCOPE_PATTERN, "must be a scope: printable ASCII without spaces, quotes and backslashes"),
     (QUANTITY_PATTERN, QUANTITY),
@@ -145,13 +155,15 @@ pub const ORIGIN: &str = "must be a web origin, scheme://host or scheme://host:p
 pub const REQUEST_ABOVE_LIMIT: &str =
     "is more than the limit of the same name: raise the limit, or ask for less";
 /// An image of the catalogue has its own tools. Only the code, which knows the catalogue, checks this rule.
-pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated, and keeps its own data: remove tools, requireApproval, readTools, autoApprove, mode and store, or give it mcp";
+pub const AGENT_IMAGE_TOOLS: &str = "the catalogue's image of this agent brings its own tools, which cannot be limited or gated, and keeps its own data: remove tools, requireApproval, readTools, autoApprove, mode, skills and store, or give it mcp";
 /// No empty access rule.
 pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 40] = [
+pub const ALL: [&str; 42] = [
+    SKILL_SOURCE,
+    SKILLS_UNUSED,
     APPROVER_KIND,
     APPROVERS_AUTH,
     SERVICE_ACCOUNT,

@@ -152,12 +152,7 @@ fn parsed(id: &str, new: NewSkill) -> Result<Skill, Vec<Fault>> {
     }
     let raw = RawSkill { document: content, metadata: None, resources };
     let Document { name, description, metadata, instructions } = document;
-    let origin = Origin {
-        kind: SourceKind::AgentSkills,
-        id: "agent_skills".into(),
-        agents: [].into(),
-        is_built_in: false,
-    };
+    let origin = Origin { kind: SourceKind::AgentSkills, id: "agent_skills".into(), is_built_in: false };
     let mut skill = Skill {
         id: id.to_owned(),
         name,

@@ -38,8 +38,7 @@ mod tests {
 
     #[test]
     fn all_are_valid_and_not_suspicious() {
-        let origin =
-            Origin { kind: SourceKind::Default, id: "built-in".into(), agents: [].into(), is_built_in: true };
+        let origin = Origin { kind: SourceKind::Default, id: "built-in".into(), is_built_in: true };
         let skills = skills(&origin).unwrap();
         assert_eq!(skills.len(), 10);
         for skill in skills {

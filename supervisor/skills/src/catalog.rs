@@ -99,19 +99,13 @@ impl Catalog {
         reader.may_read(&found.skill).then(|| found.skill.clone())
     }
 
-    /// The skills that an agent may use. These are global, because a prompt is the same for all users.
-    pub fn usable_by<'a>(&'a self, agent: &'a str) -> impl Iterator<Item = &'a Arc<Skill>> {
-        let skills = self.skills.iter().map(|it| &it.skill);
-        skills.filter(move |it| it.visibility == Visibility::Global && it.origin.permits(agent))
-    }
-
-    /// The skill of this name, if an agent may use it.
-    pub fn usable(&self, agent: &str, name: &str) -> Option<&Arc<Skill>> {
-        self.global(name).filter(|skill| skill.origin.permits(agent))
+    /// The global skills. Agents use no others, because a prompt is the same for all users.
+    pub fn all_global(&self) -> impl Iterator<Item = &Arc<Skill>> {
+        self.skills.iter().map(|it| &it.skill).filter(|skill| skill.visibility == Visibility::Global)
     }
 
     /// The global skill of this name.
-    pub(crate) fn global(&self, name: &str) -> Option<&Arc<Skill>> {
+    pub fn global(&self, name: &str) -> Option<&Arc<Skill>> {
         let start = self.skills.partition_point(|it| it.skill.name.as_str() < name);
         let named = self.skills.iter().skip(start).take_while(|it| it.skill.name == name);
         named.map(|it| &it.skill).find(|it| it.visibility == Visibility::Global)
@@ -123,8 +117,8 @@ impl Catalog {
         self.skills.len() == other.skills.len() && pairs().all(|(a, b)| Arc::ptr_eq(&a.skill, &b.skill))
     }
 
-    /// The skills that match the words of a query best, the best first, of those that an agent may use.
-    pub fn find(&self, agent: &str, query: &str) -> Vec<&Arc<Skill>> {
+    /// The global skills that match the words of a query best, the best first, of those whose names are permitted.
+    pub fn find(&self, query: &str, permits: impl Fn(&str) -> bool) -> Vec<&Arc<Skill>> {
         let query = query.to_lowercase();
         let is_separator = |c: char| !c.is_alphanumeric();
         let words: Vec<&str> = query.split(is_separator).filter(|word| word.chars().count() > 2).collect();
@@ -138,7 +132,7 @@ impl Catalog {
         let usable = self
             .skills
             .iter()
-            .filter(|it| it.skill.visibility == Visibility::Global && it.skill.origin.permits(agent));
+            .filter(|it| it.skill.visibility == Visibility::Global && permits(&it.skill.name));
         let mut found: Vec<(usize, &Arc<Skill>)> =
             usable.map(|it| (score(it), &it.skill)).filter(|(score, _)| *score > 0).collect();
         found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));

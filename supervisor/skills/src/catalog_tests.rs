@@ -6,7 +6,7 @@ fn skill(id: &str, name: &str, kind: SourceKind) -> Skill {
         id: id.to_owned(),
         name: name.to_owned(),
         description: format!("About {name}. Use for Größe."),
-        origin: Origin { kind, id: "test".into(), agents: [].into(), is_built_in: false },
+        origin: Origin { kind, id: "test".into(), is_built_in: false },
         content: "".into(),
         instructions_at: 0,
         metadata: serde_json::Map::new(),
@@ -73,7 +73,7 @@ fn a_reader_sees_what_it_may_read() {
     }
     let personal = Filter { visibility: Some(Visibility::Personal), ..Filter::default() };
     assert_eq!(ids(&catalog, &reader(Some("anna"), &[]), &personal), ["pa"]);
-    let usable: Vec<&str> = catalog.usable_by("jira").map(|skill| skill.id.as_str()).collect();
+    let usable: Vec<&str> = catalog.all_global().map(|skill| skill.id.as_str()).collect();
     assert_eq!(usable, ["g"]);
 }
 
@@ -99,16 +99,18 @@ fn filters_and_pages() {
 
 #[test]
 fn words_find_skills_that_the_agent_may_use() {
-    let mut limited = skill("argocd-rollback", "argocd-rollback", SourceKind::Default);
-    limited.origin.agents = ["argocd".to_owned()].into();
+    let limited = skill("argocd-rollback", "argocd-rollback", SourceKind::Default);
     let catalog = catalog([limited, skill("postmortem", "postmortem", SourceKind::Default)]);
     let found = |agent: &str, query: &str| {
-        catalog.find(agent, query).iter().map(|it| it.name.clone()).collect::<Vec<_>>()
+        catalog
+            .find(query, |name| agent == "argocd" || name != "argocd-rollback")
+            .iter()
+            .map(|it| it.name.clone())
+            .collect::<Vec<_>>()
     };
     assert_eq!(found("argocd", "roll back: a rollback in ArgoCD!"), ["argocd-rollback"]);
     assert_eq!(found("jira", "a rollback"), Vec::<String>::new());
     assert_eq!(found("jira", "about"), ["postmortem"]);
-    assert!(catalog.usable("argocd", "argocd-rollback").is_some());
-    assert!(catalog.usable("jira", "argocd-rollback").is_none());
-    assert!(catalog.usable("jira", "argocd").is_none());
+    assert!(catalog.global("argocd-rollback").is_some());
+    assert!(catalog.global("argocd").is_none());
 }

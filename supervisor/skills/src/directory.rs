@@ -16,7 +16,7 @@ use crate::limits::{
     DOCUMENT_BYTES, FAULTS, METADATA_BYTES, PATH_DEPTH, RESOURCE_BYTES, RESOURCES, SKILLS, SOURCE_BYTES,
 };
 use crate::resource_path;
-use crate::skill::{Origin, Resource, Skill, Visibility};
+use crate::skill::{Origin, Resource, Skill, SourceKind, Visibility};
 
 /// The end of the key of a `SKILL.md` in a `ConfigMap`.
 const FLAT: &str = "--SKILL.md";
@@ -42,6 +42,44 @@ pub(crate) struct RawSkill {
 /// # Errors
 /// The directory cannot be read, or has too many or too large skills.
 pub fn read_folder(root: &Path, origin: &Origin) -> Result<SkillFolder, String> {
+    read_all(root, origin, FAULTS)
+}
+
+/// All skills of a directory, or the one whose folder it is, with every fault of the others.
+///
+/// # Errors
+/// The directory cannot be read, or has too many or too large skills.
+pub fn lint(path: &Path) -> Result<(Vec<Skill>, Vec<Fault>), String> {
+    if path.join(FILE).exists() {
+        return Ok(match read_skill(path)? {
+            Ok(skill) => (vec![skill], Vec::new()),
+            Err(faults) => (Vec::new(), faults),
+        });
+    }
+    let found = read_all(path, &local(), usize::MAX)?;
+    Ok((found.skills, found.faults))
+}
+
+/// The skill of a folder, or its faults.
+///
+/// # Errors
+/// The folder cannot be read.
+pub fn read_skill(path: &Path) -> Result<Result<Skill, Vec<Fault>>, String> {
+    let folder =
+        path.canonicalize().map_err(|error| format!("failed to read {}: {error}", path.display()))?;
+    Ok(match read_skill_folder(&folder, &folder) {
+        Ok(Some(raw)) => parsed(raw, &file_name(&folder), &local()),
+        Ok(None) => Err(vec![Fault::new("", "has no SKILL.md")]),
+        Err(fault) => Err(vec![fault]),
+    })
+}
+
+/// The origin of skills that belong to no catalogue.
+fn local() -> Origin {
+    Origin { kind: SourceKind::Default, id: "local".into(), is_built_in: false }
+}
+
+fn read_all(root: &Path, origin: &Origin, most_faults: usize) -> Result<SkillFolder, String> {
     let root = root.canonicalize().map_err(|error| format!("failed to read {}: {error}", root.display()))?;
     let mut found = SkillFolder::default();
     let mut bytes = 0;
@@ -54,7 +92,7 @@ pub fn read_folder(root: &Path, origin: &Origin) -> Result<SkillFolder, String> 
                 found.skills.push(skill);
             }
             Err(faults) => {
-                let free = FAULTS.saturating_sub(found.faults.len());
+                let free = most_faults.saturating_sub(found.faults.len());
                 found.faults.extend(faults.into_iter().take(free));
             }
         }
@@ -111,11 +149,15 @@ fn read_entry(root: &Path, path: &Path, name: &str, origin: &Origin) -> Result<O
 
 /// Parses the files of a skill whose folder has this name.
 pub(crate) fn skill_of(raw: RawSkill, folder: &str, origin: &Origin) -> Result<Skill, Vec<Fault>> {
-    let below = |fault: Fault| fault.below(folder);
-    let parsed = document::parse(&raw.document, Some(folder));
-    let mut document = parsed.map_err(|faults| faults.into_iter().map(below).collect::<Vec<_>>())?;
+    let below = |faults: Vec<Fault>| faults.into_iter().map(|fault| fault.below(folder)).collect();
+    parsed(raw, folder, origin).map_err(below)
+}
+
+/// The same with faults whose paths are below the folder.
+fn parsed(raw: RawSkill, folder: &str, origin: &Origin) -> Result<Skill, Vec<Fault>> {
+    let mut document = document::parse(&raw.document, Some(folder))?;
     if let Some(json) = &raw.metadata {
-        document::add_metadata(&mut document, json).map_err(|fault| vec![fault.below(folder)])?;
+        document::add_metadata(&mut document, json).map_err(|fault| vec![fault])?;
     }
     let Document { name, description, metadata, instructions } = document;
     let mut skill = Skill {

@@ -5,7 +5,7 @@ use crate::limits::{DESCRIPTION_CHARS, FRONT_MATTER_BYTES, METADATA_ENTRIES, NAM
 use crate::skill::SourceKind;
 
 fn origin() -> Origin {
-    Origin { kind: SourceKind::Default, id: "test".into(), agents: [].into(), is_built_in: false }
+    Origin { kind: SourceKind::Default, id: "test".into(), is_built_in: false }
 }
 
 fn write(path: &Path, content: impl AsRef<[u8]>) {

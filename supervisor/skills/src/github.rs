@@ -45,7 +45,7 @@ pub enum CrawlError {
     Location(String),
     #[error("{0:?} is no commit: write all 40 hexadecimal digits")]
     Commit(String),
-    #[error("{0:?} is no URL of a GitHub API (GITHUB_API_URL)")]
+    #[error("{0:?} is no URL of a GitHub API (GITHUB_API_URL, or apiUrl of the source)")]
     Api(String),
     #[error("failed to read {path} of {repository}: {reason}")]
     Request { repository: String, path: String, reason: String },
@@ -84,6 +84,33 @@ pub fn check_commit(commit: &str) -> Result<(), CrawlError> {
     let is_full = commit.len() == 40 && commit.chars().all(|c| c.is_ascii_hexdigit());
     if is_full { Ok(()) } else { Err(CrawlError::Commit(commit.chars().take(100).collect())) }
 }
+
+/// A commit of a repository, and how it is read.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Location {
+    /// As `OWNER/NAME`.
+    pub repository: String,
+    /// The full id.
+    pub commit: String,
+    /// The folder with the skills; an empty one is the whole repository.
+    pub folder: String,
+    /// The URL of the API, if it is not that of the service.
+    pub api: Option<String>,
+    /// The token, if it is not that of the service.
+    pub token: Option<Token>,
+}
+
+/// A token, which is never shown.
+#[derive(Debug, Clone)]
+pub struct Token(pub SecretString);
+
+impl PartialEq for Token {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.expose_secret() == other.0.expose_secret()
+    }
+}
+
+impl Eq for Token {}
 
 /// A client of the GitHub API.
 #[derive(Debug, Clone)]
@@ -166,6 +193,15 @@ impl GitHub {
             .build()
             .map_err(|_| wrong())?;
         Ok(Self { api: parsed, token, http })
+    }
+
+    /// The same client with another API and token. A token is never sent to another API than its own.
+    pub(crate) fn with(&self, api: Option<&str>, token: Option<&Token>) -> Result<Self, CrawlError> {
+        let token = token.map(|token| token.0.clone());
+        match api {
+            Some(api) => Self::new(Some(api), token),
+            None => Ok(Self { token: token.or_else(|| self.token.clone()), ..self.clone() }),
+        }
     }
 
     /// All skills of a commit below a folder of the repository; an empty folder is the whole repository.
@@ -369,10 +405,10 @@ fn request(repository: &Repository, path: &str, reason: String) -> CrawlError {
 fn explained(status: StatusCode, has_token: bool) -> String {
     let advice = match status {
         StatusCode::NOT_FOUND if !has_token => {
-            ": correct the name, or set GITHUB_TOKEN for a private repository"
+            ": correct the name, or give a token for a private repository (GITHUB_TOKEN, or secretRef of the source)"
         }
         StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS if !has_token => {
-            ": GitHub limits requests without a token; set GITHUB_TOKEN"
+            ": GitHub limits requests without a token; give one (GITHUB_TOKEN, or secretRef of the source)"
         }
         StatusCode::UNAUTHORIZED => ": the token is invalid or expired",
         _ => "",

@@ -14,7 +14,7 @@ use crate::skill::SourceKind;
 const COMMIT: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn origin() -> Origin {
-    Origin { kind: SourceKind::Hub, id: "hub".into(), agents: [].into(), is_built_in: false }
+    Origin { kind: SourceKind::Hub, id: "hub".into(), is_built_in: false }
 }
 
 fn entry(path: &str, mode: &str, content: &str) -> Value {

@@ -17,7 +17,7 @@ use crate::catalog::Catalog;
 use crate::content_check::Gate;
 use crate::directory::{fingerprint, read_folder};
 use crate::fault::Fault;
-use crate::github::{GitHub, Repository};
+use crate::github::{GitHub, Location, Repository};
 use crate::skill::{Origin, Skill, SourceKind, Visibility};
 
 /// The time between two reads of directories, whose unchanged files are not read again.
@@ -32,8 +32,8 @@ pub enum SourceSettings {
     BuiltIn,
     /// A directory, or a mounted `ConfigMap`.
     Directory { path: PathBuf },
-    /// A commit of a GitHub repository; an empty folder is the whole repository.
-    GitHub { repository: String, commit: String, folder: String },
+    /// A commit of a GitHub repository.
+    GitHub(Location),
 }
 
 /// A source of skills.
@@ -42,8 +42,6 @@ pub struct Source {
     /// Unique.
     pub name: String,
     pub settings: SourceSettings,
-    /// The agents that may use its skills; if empty, all.
-    pub agents: Vec<String>,
 }
 
 /// Why a source cannot be read.
@@ -147,13 +145,18 @@ impl SkillService {
         self.gate
     }
 
-    /// Replaces the sources. An unchanged source keeps its skills; the others are read by the next refresh, which is woken.
+    /// Replaces the sources. The next refresh, which is woken, reads the new and the changed ones. A changed source keeps the
+    /// skills of its last read until then.
     pub fn set_sources(&self, sources: Vec<Source>) {
         let mut entries = lock(&self.entries);
         let mut old = std::mem::take(&mut *entries);
         for source in sources {
-            let known = old.iter().position(|entry| entry.source == source);
-            entries.push(known.map_or_else(|| Entry::new(source), |at| old.swap_remove(at)));
+            let known = old.iter().position(|entry| entry.source.name == source.name);
+            entries.push(match known.map(|at| old.swap_remove(at)) {
+                Some(same) if same.source == source => same,
+                Some(changed) => Entry { skills: changed.skills, ..Entry::new(source) },
+                None => Entry::new(source),
+            });
         }
         drop(entries);
         self.publish();
@@ -190,22 +193,22 @@ impl SkillService {
     }
 
     /// Reads all sources again; repositories only if `include_hubs`.
-    pub async fn refresh(&self, include_hubs: bool) -> Refreshed {
+    pub async fn refresh(self: &Arc<Self>, include_hubs: bool) -> Refreshed {
         self.refresh_where(true, include_hubs).await
     }
 
     /// Reads the directories that were not read yet, so that they are usable at once.
-    pub async fn refresh_local(&self) -> Refreshed {
+    pub async fn refresh_local(self: &Arc<Self>) -> Refreshed {
         self.refresh_where(false, false).await
     }
 
-    async fn refresh_where(&self, is_forced: bool, include_hubs: bool) -> Refreshed {
+    async fn refresh_where(self: &Arc<Self>, is_forced: bool, include_hubs: bool) -> Refreshed {
         let _turn = self.turn.lock().await;
         let now = Instant::now();
         let due: Vec<(Source, Option<u64>)> = {
             let entries = lock(&self.entries);
             let is_due = |entry: &&Entry| {
-                let is_hub = matches!(entry.source.settings, SourceSettings::GitHub { .. });
+                let is_hub = matches!(entry.source.settings, SourceSettings::GitHub(_));
                 (!is_hub || include_hubs) && (is_forced || entry.is_due(now))
             };
             let known = |entry: &Entry| entry.fingerprint.filter(|_| !is_forced && entry.error.is_none());
@@ -213,12 +216,19 @@ impl SkillService {
         };
         for (source, known) in due {
             let read = self.read(&source, known).await;
-            self.store(&source, read);
+            self.in_background(move |service| service.store(&source, read)).await;
         }
-        self.publish();
+        self.in_background(Self::publish).await;
         let catalog = self.catalog();
         let failed = self.counts().failed_sources;
         Refreshed { generation: catalog.generation, skills: catalog.len(), failed }
+    }
+
+    /// Runs a step off the threads of requests, because thousands of skills take some milliseconds.
+    async fn in_background(self: &Arc<Self>, step: impl FnOnce(&Self) + Send + 'static) {
+        let service = self.clone();
+        // A step does not panic, and only the end of the process cancels it.
+        drop(spawn_blocking(move || step(&service)).await);
     }
 
     /// Reads a source; `None` if its directory has the known fingerprint.
@@ -243,10 +253,11 @@ impl SkillService {
                 });
                 read.await.unwrap_or_else(|_| Err("its reader stopped".to_owned())).map_err(SourceError)
             }
-            SourceSettings::GitHub { repository, commit, folder } => {
+            SourceSettings::GitHub(Location { repository, commit, folder, api, token }) => {
                 let failed = |error: crate::github::CrawlError| SourceError(error.to_string());
                 let repository = Repository::parse(repository).map_err(failed)?;
-                let read = self.github.skills(&repository, (commit, folder), &origin).await;
+                let github = self.github.with(api.as_deref(), token.as_ref()).map_err(failed)?;
+                let read = github.skills(&repository, (commit, folder), &origin).await;
                 let (skills, faults) = read.map_err(failed)?;
                 Ok(Some(Read { skills, faults, fingerprint: None }))
             }
@@ -366,15 +377,14 @@ struct Read {
 impl Source {
     fn kind(&self) -> SourceKind {
         match self.settings {
-            SourceSettings::GitHub { .. } => SourceKind::Hub,
+            SourceSettings::GitHub(_) => SourceKind::Hub,
             SourceSettings::BuiltIn | SourceSettings::Directory { .. } => SourceKind::Default,
         }
     }
 
     fn origin(&self) -> Origin {
         let is_built_in = self.settings == SourceSettings::BuiltIn;
-        let (id, agents) = (self.name.as_str().into(), self.agents.clone().into());
-        Origin { kind: self.kind(), id, agents, is_built_in }
+        Origin { kind: self.kind(), id: self.name.as_str().into(), is_built_in }
     }
 }
 
@@ -389,7 +399,7 @@ impl Entry {
         match self.source.settings {
             SourceSettings::Directory { .. } => true,
             SourceSettings::BuiltIn => !self.has_read,
-            SourceSettings::GitHub { .. } => !self.has_read && self.retry_at.is_none_or(|at| at <= now),
+            SourceSettings::GitHub(_) => !self.has_read && self.retry_at.is_none_or(|at| at <= now),
         }
     }
 
@@ -420,7 +430,7 @@ impl Entry {
             tracing::warn!(source = self.source.name, %error, "failed to read a source of skills");
         }
         self.error = Some(error.0.clone());
-        self.has_read &= !matches!(self.source.settings, SourceSettings::GitHub { .. });
+        self.has_read &= !matches!(self.source.settings, SourceSettings::GitHub(_));
         self.retry_at = Some(Instant::now() + RETRY);
     }
 }

@@ -11,7 +11,7 @@ fn service(gate: Gate) -> Arc<SkillService> {
 
 fn directory(path: &Path) -> Source {
     let settings = SourceSettings::Directory { path: path.to_owned() };
-    Source { name: "dir".to_owned(), settings, agents: Vec::new() }
+    Source { name: "dir".to_owned(), settings }
 }
 
 fn write(dir: &Path, name: &str, text: &str) {
@@ -31,9 +31,12 @@ async fn a_failing_source_keeps_its_last_skills() {
     let root = dir.path().join("skills");
     write(&root, "a", "Do it.");
     let service = service(Gate::default());
-    let hub =
-        SourceSettings::GitHub { repository: "o/r".into(), commit: "0".repeat(40), folder: String::new() };
-    let hub = Source { name: "hub".to_owned(), settings: hub, agents: Vec::new() };
+    let hub = SourceSettings::GitHub(Location {
+        repository: "o/r".into(),
+        commit: "0".repeat(40),
+        ..Location::default()
+    });
+    let hub = Source { name: "hub".to_owned(), settings: hub };
     service.set_sources(vec![directory(&root), hub]);
     let first = service.refresh(true).await;
     assert_eq!((names(&service), first.failed), (vec!["a".to_owned()], 1));
@@ -69,7 +72,7 @@ async fn a_gate_leaves_suspicious_skills_out() {
     warning.set_sources(vec![directory(dir.path())]);
     warning.refresh(true).await;
     assert_eq!(names(&warning), ["a", "b"]);
-    assert_eq!(warning.catalog().usable("x", "a").unwrap().findings.len(), 1);
+    assert_eq!(warning.catalog().global("a").unwrap().findings.len(), 1);
 }
 
 #[tokio::test]

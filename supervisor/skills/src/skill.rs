@@ -69,17 +69,8 @@ pub struct Origin {
     pub kind: SourceKind,
     /// The name of the source.
     pub id: Arc<str>,
-    /// The agents that may use its skills; if empty, all.
-    pub agents: Arc<[String]>,
     /// Whether the program contains its skills, which give way to others of the same name.
     pub is_built_in: bool,
-}
-
-impl Origin {
-    /// Whether an agent may use the skills of the source.
-    pub fn permits(&self, agent: &str) -> bool {
-        self.agents.is_empty() || self.agents.iter().any(|name| name == agent)
-    }
 }
 
 /// A file beside a `SKILL.md`.

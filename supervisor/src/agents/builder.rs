@@ -108,7 +108,12 @@ impl InstanceBuilder<'_> {
             model: self.shared_model.clone(),
             tools: ToolSources::new(
                 toolbox,
-                self.a2a(spec.a2a.as_ref()).into_iter().chain(self.skills(SUPERVISOR)),
+                self.a2a(spec.a2a.as_ref()).into_iter().chain(
+                    self.skills(
+                        SUPERVISOR,
+                        spec.skills.as_ref().and_then(|skills| skills.supervisor.as_ref()),
+                    ),
+                ),
             ),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
@@ -155,12 +160,13 @@ impl InstanceBuilder<'_> {
         }
     }
 
-    /// The tools for skills, if agents use any.
-    fn skills(&self, agent: &str) -> Option<Arc<dyn ToolSource>> {
-        if !skills::are_used(&self.settings.env) {
+    /// The tools for the permitted skills, if agents use any.
+    fn skills(&self, agent: &str, permitted: Option<&Vec<String>>) -> Option<Arc<dyn ToolSource>> {
+        if !skills::are_used(self.settings) {
             return None;
         }
-        Some(Arc::new(SkillTools::new(self.factory.skills.clone(), AgentName::new(agent))))
+        let (service, agent) = (self.factory.skills.clone(), AgentName::new(agent));
+        Some(Arc::new(SkillTools::new(service, agent, permitted.cloned())))
     }
 
     /// The tool servers of an in-process agent, which start at once. Secrets are read now.
@@ -199,7 +205,9 @@ impl InstanceBuilder<'_> {
             model: own.unwrap_or_else(|| self.shared_model.clone()),
             tools: ToolSources::new(
                 toolbox,
-                self.a2a(agent.a2a.as_ref()).into_iter().chain(self.skills(&agent.name)),
+                self.a2a(agent.a2a.as_ref())
+                    .into_iter()
+                    .chain(self.skills(&agent.name, agent.skills.as_ref())),
             )
             .with_find_above(agent.find_tools_above),
             streaming: general.streaming,

@@ -25,6 +25,8 @@ pub(super) enum PlacementSettings {
         /// Those of tools, and prices.
         budgets: Budgets,
         streaming: bool,
+        /// Whether the spec has skills.
+        has_skills: bool,
         /// The models that it uses where it has none of its own, or its own fails.
         models: Vec<ModelChoice>,
         scripts: Scripts,
@@ -42,6 +44,7 @@ impl InstanceSpec {
                 limits: spec.limits.clone(),
                 budgets: Budgets { run: Budget::default(), ..spec.budgets.clone() },
                 streaming: spec.streaming,
+                has_skills: spec.skills.is_some(),
                 models: spec.models.clone(),
                 scripts: scripts.clone(),
             },

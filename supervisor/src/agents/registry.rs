@@ -123,6 +123,10 @@ impl AgentRegistry {
     /// ready. Must be called within a Tokio runtime.
     pub fn apply(self: &Arc<Self>, settings: Settings) {
         let settings = Arc::new(settings);
+        match skills::sources(&settings) {
+            Ok(sources) => self.factory.skills.set_sources(sources),
+            Err(error) => tracing::warn!(%error, "the sources of skills stay as they are"),
+        }
         let build = self.factory.with(&settings);
         // Active runs keep the servers that they began with.
         let is_same = self.settings().spec.rag == settings.spec.rag;

@@ -95,7 +95,7 @@ fn print_table(settings: &Settings) -> anyhow::Result<()> {
 }
 
 /// Prints a table.
-fn print_rows<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
+pub(super) fn print_rows<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> anyhow::Result<()> {
     let head = head.map(str::to_owned);
     let width =
         |column: usize| rows.iter().chain([&head]).map(|row: &[String; N]| row[column].chars().count()).max();

@@ -3,6 +3,7 @@
 mod bridge;
 mod kb;
 mod serving;
+mod skills;
 mod slack;
 mod store;
 
@@ -17,6 +18,7 @@ use super::signing::Signing;
 pub(super) use bridge::{Install, McpBridge};
 pub(super) use kb::{Kb, KbAdd, KbCommand, KbEmbeddings, KbSearch, KbServe};
 pub(super) use serving::{PushSwitch, Serving};
+pub(super) use skills::{SkillVisibility, SkillsArgs, SkillsCommand, SkillsPlace, SkillsServer};
 pub(super) use slack::{Manifest, SlackArgs, SlackCommand};
 pub(super) use store::{Source, StoreArgs, StoreCommand, StoreName};
 
@@ -68,6 +70,8 @@ pub(super) enum Command {
     Kb(Kb),
     /// Export, import and compare the stores of conversations: backups, and the way from one store to another
     Store(StoreArgs),
+    /// List, check and add the skills that agents use
+    Skills(SkillsArgs),
     /// Run the Slack bot of a supervisor, or print the manifest of its Slack app
     Slack(SlackArgs),
     /// Copy this program to a path, for another container to run it from there

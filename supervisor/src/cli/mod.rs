@@ -16,6 +16,7 @@ mod prompt;
 mod serve;
 mod server;
 mod signing;
+mod skills;
 mod slack;
 mod store;
 
@@ -91,6 +92,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
             Command::Kb(args) => kb::run(args).await,
             Command::Store(args) => store::run(args).await,
+            Command::Skills(args) => skills::run(args).await,
             Command::Slack(args) => slack::run(args).await,
             Command::Card(_)
             | Command::Prompt(_)

@@ -4,12 +4,16 @@ mod tool_source;
 
 use std::sync::Arc;
 
+use caipe_crds::rendered::{SkillLocation, SkillSource};
 use caipe_skills::{
-    CrawlError, Gate, GitHub, Repository, Severity, SkillService, Source, SourceSettings, check_commit,
+    CrawlError, Gate, GitHub, Location, Repository, Severity, SkillService, Source, SourceSettings, Token,
+    check_commit,
 };
 use secrecy::SecretString;
 
 use crate::config::{Environment, Settings};
+use crate::mcp::fill;
+use crate::secrets::with_secrets;
 
 pub use tool_source::SkillTools;
 
@@ -34,7 +38,7 @@ pub enum SkillsError {
 pub fn service(settings: &Settings) -> Result<Arc<SkillService>, SkillsError> {
     let github = github(&settings.env, "GITHUB_TOKEN")?;
     let service = SkillService::new(github, gate(&settings.env)?);
-    service.set_sources(sources(&settings.env)?);
+    service.set_sources(sources(settings)?);
     Ok(service)
 }
 
@@ -64,13 +68,50 @@ fn gate(env: &Environment) -> Result<Gate, SkillsError> {
     Ok(Gate { refuse: is_strict.then_some(least) })
 }
 
-/// Whether agents use skills: one of the variables names a source.
-pub(crate) fn are_used(env: &Environment) -> bool {
-    [DIRECTORY, REPOSITORIES].iter().any(|name| env.get(*name).is_some_and(|value| !value.trim().is_empty()))
+/// Whether agents use skills: the spec has some, or one of the variables names a source.
+pub(crate) fn are_used(settings: &Settings) -> bool {
+    let is_set = |name: &str| settings.env.get(name).is_some_and(|value| !value.trim().is_empty());
+    settings.spec.skills.is_some() || [DIRECTORY, REPOSITORIES].into_iter().any(is_set)
 }
 
-/// The sources that the variables name, then the skills that the program contains.
-fn sources(env: &Environment) -> Result<Vec<Source>, SkillsError> {
+/// The sources that the variables name, those of the spec, and the skills that the program contains. Secrets are read now.
+///
+/// # Errors
+/// A variable is wrong.
+pub(crate) fn sources(settings: &Settings) -> Result<Vec<Source>, SkillsError> {
+    let mut sources = named_by_variables(&settings.env)?;
+    let declared = settings.spec.skills.iter().flat_map(|skills| &skills.sources);
+    sources.extend(declared.map(|source| declared_source(source, &settings.env)));
+    sources.push(source("built-in", SourceSettings::BuiltIn));
+    Ok(sources)
+}
+
+/// A source of the spec. Without its token, it is read as a public repository.
+fn declared_source(declared: &SkillSource, env: &Environment) -> Source {
+    let settings = match &declared.from {
+        SkillLocation::Directory { path } => SourceSettings::Directory { path: path.into() },
+        SkillLocation::Github { repository, commit, folder, api_url, token, secrets_dir } => {
+            let env = with_secrets(env, secrets_dir.as_deref());
+            let token = token.as_ref().and_then(|template| match fill(template, &env) {
+                Ok(token) => Some(Token(token.into())),
+                Err(error) => {
+                    tracing::warn!(source = declared.name, %error, "a source of skills has no token");
+                    None
+                }
+            });
+            SourceSettings::GitHub(Location {
+                repository: repository.clone(),
+                commit: commit.clone(),
+                folder: folder.clone().unwrap_or_default(),
+                api: api_url.clone(),
+                token,
+            })
+        }
+    };
+    source(&declared.name, settings)
+}
+
+fn named_by_variables(env: &Environment) -> Result<Vec<Source>, SkillsError> {
     let set = |name: &str| env.get(name).map(|value| value.trim()).filter(|value| !value.is_empty());
     let directory = set(DIRECTORY).map(|path| SourceSettings::Directory { path: path.into() });
     let mut sources: Vec<Source> =
@@ -86,14 +127,14 @@ fn sources(env: &Environment) -> Result<Vec<Source>, SkillsError> {
         check_commit(commit).map_err(|_| wrong())?;
         Repository::parse(repository).map_err(|_| wrong())?;
         let (repository, commit, folder) = (repository.to_owned(), commit.to_owned(), folder.to_owned());
-        sources.push(source(text, SourceSettings::GitHub { repository, commit, folder }));
+        let location = Location { repository, commit, folder, ..Location::default() };
+        sources.push(source(text, SourceSettings::GitHub(location)));
     }
-    sources.push(source("built-in", SourceSettings::BuiltIn));
     Ok(sources)
 }
 
 fn source(name: &str, settings: SourceSettings) -> Source {
-    Source { name: name.to_owned(), settings, agents: Vec::new() }
+    Source { name: name.to_owned(), settings }
 }
 
 #[cfg(test)]
@@ -109,13 +150,13 @@ mod tests {
             let variables = [(DIRECTORY, directory), (REPOSITORIES, repositories)];
             let env = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
             let env: Environment = Arc::new(BTreeMap::from(env));
-            (are_used(&env), sources(&env).map(|sources| sources.len()).map_err(|error| error.to_string()))
+            named_by_variables(&env).map(|sources| sources.len()).map_err(|error| error.to_string())
         };
-        assert_eq!(of(" ", ""), (false, Ok(1)));
-        assert_eq!(of("/skills", ""), (true, Ok(2)));
-        assert_eq!(of("", &format!("o/r@{commit}, o/s@{commit}/skills/sre")), (true, Ok(3)));
+        assert_eq!(of(" ", ""), Ok(0));
+        assert_eq!(of("/skills", ""), Ok(1));
+        assert_eq!(of("", &format!("o/r@{commit}, o/s@{commit}/skills/sre")), Ok(2));
         for bad in ["o/r", "o/r@main", &format!("o@{commit}"), &format!("o/r@{commit},")] {
-            assert!(of("", bad).1.unwrap_err().contains("OWNER/NAME@COMMIT"), "{bad}");
+            assert!(of("", bad).unwrap_err().contains("OWNER/NAME@COMMIT"), "{bad}");
         }
     }
 }

@@ -7,9 +7,9 @@ use std::fmt::Write as _;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use caipe_engine::{AgentName, ToolOutput, ToolTraits};
+use caipe_engine::{AgentName, ToolOutput, ToolTraits, name_matches};
 use caipe_model::ToolSpec;
-use caipe_skills::{Catalog, Skill, SkillService};
+use caipe_skills::{Skill, SkillService};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -27,20 +27,27 @@ const LIST_BYTES: usize = 8000;
 pub struct SkillTools {
     service: Arc<SkillService>,
     agent: AgentName,
+    /// The patterns of the names that it may use; without them, it may use all.
+    permitted: Option<Vec<String>>,
     /// The generation of the catalogue, and the tools for it.
     offered: Mutex<Option<(u64, Arc<[OfferedTool]>)>>,
 }
 
 impl SkillTools {
     /// The tools of an agent.
-    pub fn new(service: Arc<SkillService>, agent: AgentName) -> Self {
-        Self { service, agent, offered: Mutex::default() }
+    pub fn new(service: Arc<SkillService>, agent: AgentName, permitted: Option<Vec<String>>) -> Self {
+        Self { service, agent, permitted, offered: Mutex::default() }
+    }
+
+    fn permits(&self, skill: &str) -> bool {
+        let permitted = self.permitted.as_ref();
+        permitted.is_none_or(|patterns| patterns.iter().any(|pattern| name_matches(pattern.trim(), skill)))
     }
 
     fn find(&self, arguments: &Map<String, Value>) -> Result<String, String> {
         let query = text(arguments, "query")?.ok_or("The argument `query` is missing.")?;
         let catalog = self.service.catalog();
-        let found = catalog.find(self.agent.as_str(), query);
+        let found = catalog.find(query, |name| self.permits(name));
         if found.is_empty() {
             return Ok("No skill matches. Continue without one, or search with other words.".to_owned());
         }
@@ -50,7 +57,7 @@ impl SkillTools {
     fn skill(&self, arguments: &Map<String, Value>) -> Result<Arc<Skill>, String> {
         let name = text(arguments, "name")?.ok_or("The argument `name` is missing.")?;
         let catalog = self.service.catalog();
-        let skill = catalog.usable(self.agent.as_str(), name).cloned();
+        let skill = catalog.global(name).filter(|skill| self.permits(&skill.name)).cloned();
         skill.ok_or_else(|| format!("There is no skill `{name}`. Search with `{FIND}`."))
     }
 
@@ -92,7 +99,8 @@ impl ToolSource for SkillTools {
         if let Some((_, tools)) = offered.as_ref().filter(|(of, _)| *of == catalog.generation) {
             return tools.clone();
         }
-        let tools = tools(&catalog, self.agent.as_str());
+        let permitted = catalog.all_global().filter(|skill| self.permits(&skill.name));
+        let tools = tools(permitted.map(|skill| line(skill)).collect());
         *offered = Some((catalog.generation, tools.clone()));
         tools
     }
@@ -113,9 +121,8 @@ impl ToolSource for SkillTools {
     }
 }
 
-/// The tools for the skills of an agent; none if it has no skill.
-fn tools(catalog: &Catalog, agent: &str) -> Arc<[OfferedTool]> {
-    let lines: Vec<String> = catalog.usable_by(agent).map(|skill| line(skill)).collect();
+/// The tools for the skills of an agent, a line each; none if it has no skill.
+fn tools(lines: Vec<String>) -> Arc<[OfferedTool]> {
     if lines.is_empty() {
         return Arc::default();
     }

@@ -19,7 +19,7 @@ async fn service(dir: &std::path::Path, skills: &[(&str, &str)]) -> Arc<SkillSer
     }
     let service = SkillService::new(GitHub::new(None, None).unwrap(), Gate::default());
     let settings = SourceSettings::Directory { path: dir.to_owned() };
-    service.set_sources(vec![Source { name: "dir".to_owned(), settings, agents: vec!["jira".to_owned()] }]);
+    service.set_sources(vec![Source { name: "dir".to_owned(), settings }]);
     service.refresh_local().await;
     service
 }
@@ -41,7 +41,7 @@ async fn call(tools: &SkillTools, tool: &str, arguments: Value) -> (ToolOutput, 
 async fn an_agent_finds_uses_and_reads_the_skills_that_it_may_use() {
     let dir = tempfile::tempdir().unwrap();
     let service = service(dir.path(), &[("triage", "Rates incidents."), ("release", "Writes notes.")]).await;
-    let tools = SkillTools::new(service.clone(), AgentName::new("jira"));
+    let tools = SkillTools::new(service.clone(), AgentName::new("jira"), None);
     let offered = tools.list();
     let names: BTreeSet<&str> = offered.iter().map(|tool| tool.spec.name.as_str()).collect();
     assert_eq!(names, BTreeSet::from([FIND, READ, USE]));
@@ -77,9 +77,22 @@ async fn an_agent_finds_uses_and_reads_the_skills_that_it_may_use() {
         assert!(output.is_error && seen.is_empty(), "{tool} {arguments}: {output:?}");
     }
 
-    let other = SkillTools::new(service.clone(), AgentName::new("argocd"));
-    assert!(other.list().is_empty());
-    assert!(call(&other, USE, json!({"name": "triage"})).await.0.is_error);
+    let limited = |patterns: &[&str]| {
+        let patterns = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
+        SkillTools::new(service.clone(), AgentName::new("argocd"), Some(patterns))
+    };
+    assert!(limited(&[]).list().is_empty());
+    let other = limited(&["rel*", "none"]);
+    let listed = &other.list()[1].spec.description;
+    assert!(listed.contains("- release:") && !listed.contains("triage"), "{listed}");
+    assert!(!call(&other, USE, json!({"name": "release"})).await.0.is_error);
+    for (tool, arguments) in
+        [(USE, json!({"name": "triage"})), (READ, json!({"name": "triage", "path": "references/a.md"}))]
+    {
+        assert!(call(&other, tool, arguments).await.0.is_error, "{tool}");
+    }
+    let (found, _) = call(&other, FIND, json!({"query": "rate incidents"})).await;
+    assert!(found.content.contains("No skill matches"), "{found:?}");
     fs::remove_dir_all(dir.path().join("release")).unwrap();
     service.refresh(true).await;
     assert!(!tools.list()[1].spec.description.contains("release"));

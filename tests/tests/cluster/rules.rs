@@ -148,6 +148,12 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             of_agent(&json!({"approvers": [{"email": "a", "group": "b"}]})),
             "set exactly one of subject, email and group",
         ),
+        (
+            "spec.skills.sources[0]",
+            json!({"spec": {"skills": {"sources": [{"name": "a", "path": "/b", "configMapRef": {"name": "c"}}]}}}),
+            "set exactly one of configMapRef, path and github",
+        ),
+        ("spec", of_agent(&json!({"skills": ["a"]})), "set spec.skills"),
         ("spec", of_agent(&json!({"approvers": [{"group": "b"}]})), "set spec.auth.oauth2"),
         (
             "spec.agents[0]",

@@ -1,7 +1,7 @@
 //! The Deployment of the supervisor, and what all Deployments share.
 
 use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KEY, STATUS_TOKEN};
-use caipe_crds::resolve::SCRIPT_DIR;
+use caipe_crds::resolve::{SCRIPT_DIR, SKILLS_ROOT};
 use caipe_crds::resource::settings::Store;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
 use k8s_openapi::api::core::v1::{
@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::context::{BuildContext, Program};
 use super::meta::Component;
-use super::pod::{self, Mounts};
+use super::pod::{self, Mounts, SKILLS_VOLUME};
 use super::service::A2A_PORT;
 use super::sidecars::{self, PROGRAM};
 use super::template::{self, Patch};
@@ -128,7 +128,7 @@ fn spread(cx: &BuildContext<'_>, component: Component<'_>, template: &mut PodTem
     pod.topology_spread_constraints = Some(vec![constraint]);
 }
 
-/// The volumes that supervisor and agents have: spec, data, `/tmp`, and shared Secrets and files.
+/// The volumes that supervisor and agents have: spec, data, `/tmp`, skills, and shared Secrets and files.
 pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts {
     let mut mounts = Mounts::default();
     mounts.config_map("spec", spec, SPEC_DIR, false);
@@ -140,6 +140,15 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
         mounts.config_map("script", &script.name, SCRIPT_DIR, false);
     }
     secrets::shared(cx, &mut mounts);
+    for source in cx.inputs.resource.spec.skills.iter().flat_map(|skills| &skills.sources) {
+        if let Some(map) = &source.config_map_ref {
+            let (volume, path) =
+                (format!("{SKILLS_VOLUME}{}", source.name), format!("{SKILLS_ROOT}/{}", source.name));
+            // A pod that is replaced does not wait for a ConfigMap that was deleted.
+            mounts.config_map(&volume, &map.name, &path, true);
+        }
+        secrets::of_skills(source, &mut mounts);
+    }
     mounts
 }
 

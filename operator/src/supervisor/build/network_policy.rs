@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use caipe_crds::names::{METRICS_PORT, PORT};
-use caipe_crds::rendered::{A2aTools, McpTransport, ModelChoice, Placement, RenderedAgent, Store};
+use caipe_crds::rendered::{
+    A2aTools, McpTransport, ModelChoice, Placement, RenderedAgent, SkillLocation, Store,
+};
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::networking::v1::{
@@ -60,7 +62,7 @@ fn callers(cx: &BuildContext<'_>) -> Vec<NetworkPolicyPeer> {
 pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Option<NetworkPolicy> {
     let delegators = cx.delegators(member).map(|other| peer(cx, Component::Agent(&other.rendered.name)));
     let from = [peer(cx, Component::Supervisor)].into_iter().chain(delegators).chain(operator(cx)).collect();
-    let mut egress = egress_to_models(cx);
+    let mut egress = shared_egress(cx);
     agent_egress(member, &mut egress);
     if let Some(store) = &member.rendered.store {
         store_egress(store, &mut egress);
@@ -182,7 +184,7 @@ fn store_egress(store: &Store, egress: &mut Egress) {
 
 /// The destinations of the supervisor and its hosted agents.
 fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
-    let mut egress = egress_to_models(cx);
+    let mut egress = shared_egress(cx);
     let spec = &cx.inputs.decision.spec;
     a2a_egress(spec.a2a.as_ref(), &mut egress);
     if let Some(rag) = &spec.rag {
@@ -204,10 +206,17 @@ fn supervisor_egress(cx: &BuildContext<'_>) -> Egress {
     egress
 }
 
-/// The models that supervisor and agents share.
-fn egress_to_models(cx: &BuildContext<'_>) -> Egress {
+/// The models and sources of skills that supervisor and agents share.
+fn shared_egress(cx: &BuildContext<'_>) -> Egress {
     let mut egress = Egress::new(cx.namespace);
-    cx.inputs.decision.spec.models.iter().for_each(|model| model_egress(model, &mut egress));
+    let spec = &cx.inputs.decision.spec;
+    spec.models.iter().for_each(|model| model_egress(model, &mut egress));
+    for source in spec.skills.iter().flat_map(|skills| &skills.sources) {
+        // The API of github.com is at port 443, which is always allowed.
+        if let SkillLocation::Github { api_url: Some(url), .. } = &source.from {
+            egress.url(url);
+        }
+    }
     egress
 }
 

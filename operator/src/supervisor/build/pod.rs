@@ -16,6 +16,9 @@ const USER: i64 = 65532;
 /// The default requests of a container.
 const OWN_REQUESTS: [(&str, &str); 2] = [("cpu", "50m"), ("memory", "64Mi")];
 
+/// The beginning of the names of volumes with skills, whose content is read again while a pod runs.
+pub(super) const SKILLS_VOLUME: &str = "skills-of-";
+
 /// Volumes and their mounts in the main container.
 #[derive(Default)]
 pub(super) struct Mounts {

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use caipe_crds::catalogue;
 use caipe_crds::names::{self, OWN_AGENT_KEY, SHARED_KEY};
-use caipe_crds::resolve::{RAG_SECRETS, SECRETS_ROOT, STORE_SECRETS};
+use caipe_crds::resolve::{RAG_SECRETS, SECRETS_ROOT, SKILLS_SECRETS, STORE_SECRETS};
 use caipe_crds::resource::agent::Agent;
 use caipe_crds::resource::common::{SecretHeader, SecretKeyRef};
 use caipe_crds::resource::settings::{ExternalStore, Rag};
+use caipe_crds::resource::skills::SkillSource;
 use k8s_openapi::api::core::v1::{
     KeyToPath, ProjectedVolumeSource, SecretProjection, Volume, VolumeProjection,
 };
@@ -77,6 +78,16 @@ pub(super) fn shared(cx: &BuildContext<'_>, mounts: &mut Mounts) {
             let owner = format!("model-fallback-{at}");
             mount(mounts, &format!("secrets-{owner}"), &owner, vec![whole(&secret.name)]);
         }
+    }
+}
+
+/// The Secret with the token of a source of skills.
+pub(super) fn of_skills(source: &SkillSource, mounts: &mut Mounts) {
+    let token = source.github.as_ref().and_then(|github| github.secret_ref.as_ref());
+    if let Some(token) = token.map(SecretKeyRef::from) {
+        let file = KeyFile::new(&token.variable(), &token);
+        let owner = format!("{SKILLS_SECRETS}/{}", source.name);
+        mount(mounts, &format!("skills-secrets-of-{}", source.name), &owner, keys(&[file]));
     }
 }
 

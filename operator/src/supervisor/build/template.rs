@@ -10,6 +10,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 
 use super::context::{BuildContext, Member};
 use super::meta::Component;
+use super::pod::SKILLS_VOLUME;
 use super::{BuildError, merge};
 use crate::labels;
 use crate::references::{self, ConfigMapContent, Names};
@@ -73,8 +74,12 @@ fn check(cx: &BuildContext<'_>, component: Component<'_>, template: &PodTemplate
 
 /// A hash of the data of all Secrets and `ConfigMap`s that the pod uses, so that a change of one rolls it; none
 /// without references. The Secret with the keys is included, rendered specs are not: they are refreshed in place or
-/// have a hash of their own.
+/// have a hash of their own. Neither are skills, which are read again.
 fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<String> {
+    let mut template = template.clone();
+    if let Some(volumes) = template.spec.as_mut().and_then(|pod| pod.volumes.as_mut()) {
+        volumes.retain(|volume| !volume.name.starts_with(SKILLS_VOLUME));
+    }
     let value = serde_json::to_value(template).unwrap_or_default();
     let Names { config_maps, secrets, .. } = references::of_pod(&value);
     let (known, agent) = (cx.inputs.references, cx.inputs.decision.remote.iter());
