@@ -98,9 +98,11 @@ async fn entries(place: &SkillsPlace, text: Option<String>) -> anyhow::Result<Ve
             .map(|it| entry(it))
             .collect());
     }
-    let text = text.iter().map(|text| ("q", text.as_str()));
-    let request =
-        reqwest::Client::new().get(endpoint(&place.server.url, &[])).query(&text.collect::<Vec<_>>());
+    let mut address = endpoint(&place.server.url, &[]);
+    if let Some(text) = &text {
+        address.query_pairs_mut().append_pair("q", text);
+    }
+    let request = reqwest::Client::new().get(address);
     let found: Entries = json_of(send(request, &place.server).await?).await?;
     Ok(found.skills)
 }

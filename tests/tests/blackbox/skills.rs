@@ -215,7 +215,7 @@ async fn people_see_the_skills_that_their_tokens_permit() -> Result<()> {
         (key, vec!["private", "public", "team"]),
     ] {
         let listed: Value =
-            http.get(&url).query(&[("q", "about ")]).bearer_auth(token).send().await?.json().await?;
+            http.get(format!("{url}?q=about+")).bearer_auth(token).send().await?.json().await?;
         let names: Vec<&str> =
             listed["skills"].as_array().into_iter().flatten().filter_map(|it| it["name"].as_str()).collect();
         assert_eq!(names, expected);
