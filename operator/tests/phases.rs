@@ -80,6 +80,7 @@ impl BuildContext {
             trouble: self.trouble,
             remotes: &BTreeMap::new(),
             pending_rollout: None,
+            unreadable_budgets: None,
             now: "2026-11-22T09:00:00Z".parse()?,
         }))
     }

@@ -21,6 +21,8 @@ pub enum SyncState {
     Pending,
     /// Every watch has listed its objects.
     Synced,
+    /// The same, except that the API server refuses `PodDisruptionBudget`s, without which most resources can be reconciled.
+    WithoutBudgets,
     /// The API server refuses these kinds.
     Unreadable(BTreeSet<Kind>),
 }
@@ -92,9 +94,10 @@ impl ScopeSync {
         locked(&self.supervisors).refuse(Instant::now());
     }
 
-    /// Whether everything in the scope can be read.
+    /// Whether everything that each resource needs can be read in the scope.
     pub fn is_synced(&self) -> bool {
-        *self.state.borrow() == SyncState::Synced && !locked(&self.supervisors).is_unreadable(Instant::now())
+        matches!(*self.state.borrow(), SyncState::Synced | SyncState::WithoutBudgets)
+            && !locked(&self.supervisors).is_unreadable(Instant::now())
     }
 
     /// Whether some lists are incomplete though the API server does not refuse them.
@@ -112,12 +115,15 @@ impl ScopeSync {
         let (watches, now) = (locked(&self.watches), Instant::now());
         let unreadable: BTreeSet<Kind> =
             watches.iter().filter(|it| it.is_unreadable(now)).map(|it| it.kind).collect();
-        let state = if !unreadable.is_empty() {
+        let lacks_budgets = unreadable == [Kind::PodDisruptionBudget].into();
+        let state = if !unreadable.is_empty() && !lacks_budgets {
             SyncState::Unreadable(unreadable)
-        } else if watches.iter().all(|it| it.listed) {
-            SyncState::Synced
-        } else {
+        } else if watches.iter().any(|it| !it.listed && !unreadable.contains(&it.kind)) {
             SyncState::Pending
+        } else if lacks_budgets {
+            SyncState::WithoutBudgets
+        } else {
+            SyncState::Synced
         };
         self.state.send_if_modified(|before| std::mem::replace(before, state.clone()) != state);
     }
@@ -166,6 +172,31 @@ mod tests {
         }
         secrets.listed();
         assert!(scope.is_synced() && !scope.is_pending());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn refused_disruption_budgets_are_a_state_of_their_own() {
+        let scope = Arc::new(ScopeSync::default());
+        let (pods, budgets) = (scope.register(Kind::Pod), scope.register(Kind::PodDisruptionBudget));
+        let refuse = async |refused: &[&WatchSync]| {
+            for _ in 0..7 {
+                tokio::time::advance(Duration::from_secs(1)).await;
+                for watch in refused {
+                    watch.refused();
+                }
+            }
+            scope.subscribe().borrow().clone()
+        };
+        assert_eq!(refuse(&[&budgets]).await, SyncState::Pending, "pods are not listed");
+        pods.listed();
+        assert_eq!(refuse(&[&budgets]).await, SyncState::WithoutBudgets);
+        assert!(scope.is_synced());
+        let both = SyncState::Unreadable([Kind::Pod, Kind::PodDisruptionBudget].into());
+        assert_eq!(refuse(&[&budgets, &pods]).await, both);
+        pods.listed();
+        assert_eq!(*scope.subscribe().borrow(), SyncState::WithoutBudgets);
+        budgets.listed();
+        assert_eq!(*scope.subscribe().borrow(), SyncState::Synced);
     }
 
     #[tokio::test(start_paused = true)]

@@ -136,22 +136,21 @@ impl Watches {
         K: Resource + Clone + DeserializeOwned + Debug + Send + 'static,
     {
         let mut listing = Some(HashSet::new());
-        let mut is_synced = false;
+        let (mut is_synced, mut was_refused) = (false, false);
         let mut stream = pin!(watcher(api, config.page_size(PAGE)).backoff(retry_pauses()));
         while let Some(event) = stream.next().await {
             match event {
                 Ok(event) => handle(event, &mut listing).into_iter().for_each(|key| self.queue.add(key)),
-                Err(error) => {
-                    self.failed(kind, &error);
-                    if is_refused(&error) {
-                        is_synced = false;
-                        sync.refused();
-                        continue;
-                    }
+                Err(error) if is_refused(&error) => {
+                    self.failed(kind, &error, was_refused);
+                    (is_synced, was_refused) = (false, true);
+                    sync.refused();
+                    continue;
                 }
+                Err(error) => self.failed(kind, &error, false),
             }
             if listing.is_none() && !is_synced {
-                is_synced = true;
+                (is_synced, was_refused) = (true, false);
                 sync.listed();
             }
         }
@@ -219,8 +218,13 @@ impl Watches {
         }
     }
 
-    fn failed(&self, kind: Kind, error: &watcher::Error) {
-        tracing::warn!(kind = kind.as_str(), scope = self.scope, %error, "a watch failed and is restarted");
+    /// Counts a failure and logs it. A repeated refusal is no warning, because the operator may lack a right for long.
+    fn failed(&self, kind: Kind, error: &watcher::Error, is_repeated: bool) {
+        if is_repeated {
+            tracing::debug!(kind = kind.as_str(), scope = self.scope, %error, "a watch is still refused");
+        } else {
+            tracing::warn!(kind = kind.as_str(), scope = self.scope, %error, "a watch failed and is restarted");
+        }
         self.metrics.watch_failed(kind);
     }
 }

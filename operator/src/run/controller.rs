@@ -64,15 +64,16 @@ impl Controllers {
                 return;
             };
             scope.queue.open();
+            let unreadable = Unreadable::of(scope, &state);
             tokio::select! {
-                () = self.run_controller(scope, unreadable(scope, &state)) => {}
+                () = self.run_controller(scope, &unreadable) => {}
                 _ = states.wait_for(|new| *new != state) => {}
             }
             scope.queue.close();
         }
     }
 
-    async fn run_controller(&self, scope: &Scope, unreadable: Option<Refusal>) {
+    async fn run_controller(&self, scope: &Scope, unreadable: &Unreadable) {
         let api = watch::api::<WatchedSupervisor>(&self.cx.client, scope.namespace.as_deref());
         let watched = watcher(api, watch_config(self.selector.as_deref())).backoff(watch::retry_pauses());
         let (mut watched, mut store) = (pin!(watched), SupervisorStore::default());
@@ -93,7 +94,7 @@ impl Controllers {
                     match store.get(running.key()) {
                         Some(object) => {
                             let object = Arc::clone(object);
-                            reconciles.push(self.reconcile(object, running, permit, unreadable.as_ref()));
+                            reconciles.push(self.reconcile(object, running, permit, unreadable));
                         }
                         None => self.forget(scope, running.key()),
                     }
@@ -185,7 +186,7 @@ impl Controllers {
         object: Arc<CompressedSupervisor>,
         running: Running,
         permit: Option<OwnedSemaphorePermit>,
-        unreadable: Option<&'a Refusal>,
+        unreadable: &'a Unreadable,
     ) -> impl Future<Output = (Running, Option<Duration>)> + use<'a> {
         let cx = &self.cx;
         let state = cx.states.load(running.key(), object.uid().as_deref());
@@ -213,21 +214,42 @@ fn watch_config(selector: Option<&str>) -> watcher::Config {
     }
 }
 
-/// Why the resources of a scope cannot be reconciled, if some of its kinds cannot be read.
-fn unreadable(scope: &Scope, state: &SyncState) -> Option<Refusal> {
-    let SyncState::Unreadable(kinds) = state else { return None };
-    let kinds = kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ");
-    let place =
-        scope.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
-    tracing::warn!(
-        kinds,
-        place,
-        "the API server refuses to list or watch some kinds: grant the rights of the chart's role"
-    );
-    let message = format!(
-        "the operator may not list and watch these kinds in {place}: {kinds}; grant its ServiceAccount the rights of the chart's role"
-    );
-    Some(Refusal { reason: Reason::NamespaceUnreadable, message })
+/// What the operator may not read in a scope.
+#[derive(Default)]
+struct Unreadable {
+    /// Why no resource can be reconciled.
+    refusal: Option<Refusal>,
+    /// Why no `PodDisruptionBudget` can be written.
+    budgets: Option<String>,
+}
+
+impl Unreadable {
+    /// From the state of the scope's watches; logs the refused kinds.
+    fn of(scope: &Scope, state: &SyncState) -> Self {
+        let kinds = match state {
+            SyncState::Pending | SyncState::Synced => return Self::default(),
+            SyncState::WithoutBudgets => Kind::PodDisruptionBudget.as_str().to_owned(),
+            SyncState::Unreadable(kinds) => {
+                kinds.iter().map(|kind| kind.as_str()).collect::<Vec<_>>().join(", ")
+            }
+        };
+        let place =
+            scope.namespace.as_ref().map_or("all namespaces".to_owned(), |name| format!("namespace {name}"));
+        tracing::warn!(
+            kinds,
+            place,
+            "the API server refuses to list or watch some kinds: grant the rights of the chart's role"
+        );
+        let message = format!(
+            "the operator may not list and watch these kinds in {place}: {kinds}; grant its ServiceAccount the rights of the chart's role"
+        );
+        if *state == SyncState::WithoutBudgets {
+            let message = format!("no PodDisruptionBudget is created or updated: {message}");
+            return Self { budgets: Some(message), ..Self::default() };
+        }
+        let refusal = Refusal { reason: Reason::NamespaceUnreadable, message };
+        Self { refusal: Some(refusal), ..Self::default() }
+    }
 }
 
 /// Whether the definition was deleted.
@@ -244,7 +266,7 @@ async fn reconcile_object(
     cx: &Context,
     key: &Key,
     state: ReconcileState,
-    unreadable: Option<&Refusal>,
+    unreadable: &Unreadable,
 ) -> Result<Option<Duration>, Error> {
     if object.is_deleting() {
         cx.forget(key);
@@ -256,14 +278,14 @@ async fn reconcile_object(
     let timer = cx.metrics.start_reconcile();
     let run = async {
         let (resource, refusal) = match object.open() {
-            Ok(resource) => (resource, unreadable.cloned()),
+            Ok(resource) => (resource, unreadable.refusal.clone()),
             Err(error) => {
                 tracing::error!(supervisor = %key, %error, "failed to parse the resource");
                 let refusal = Refusal { reason: Reason::InvalidSpec, message: error.to_string() };
                 (object.without_spec(), Some(refusal))
             }
         };
-        let reconciler = Reconciler::new(cx, &resource, state);
+        let reconciler = Reconciler::new(cx, &resource, state, unreadable.budgets.as_deref());
         match refusal {
             Some(refusal) => reconciler.refuse(refusal, &timer).await,
             None => reconciler.run(&timer).await,

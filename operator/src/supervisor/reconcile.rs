@@ -69,6 +69,8 @@ pub struct Reconciler<'a> {
     observation: Observation,
     state: ReconcileState,
     now: Timestamp,
+    /// Why the operator writes no `PodDisruptionBudget`, if it may not read them.
+    unreadable_budgets: Option<&'a str>,
     /// When a missing reference is due for an event.
     due: Due,
 }
@@ -90,11 +92,17 @@ struct Reconciled {
 
 impl<'a> Reconciler<'a> {
     /// Prepares a reconcile of the resource.
-    pub fn new(cx: &'a Context, resource: &'a CaipeSupervisor, state: ReconcileState) -> Self {
+    pub fn new(
+        cx: &'a Context,
+        resource: &'a CaipeSupervisor,
+        state: ReconcileState,
+        unreadable_budgets: Option<&'a str>,
+    ) -> Self {
         let key = Key::of(resource);
         let observation = Observation::new(&key, cx.cache.observed(&key), cx.prober.results(&key));
         let uid = resource.uid().unwrap_or_default();
-        Self { cx, key, resource, uid, observation, state, now: Timestamp::now(), due: None }
+        let now = Timestamp::now();
+        Self { cx, key, resource, uid, observation, state, now, unreadable_budgets, due: None }
     }
 
     /// Runs the steps and reports the status.
@@ -308,6 +316,7 @@ impl<'a> Reconciler<'a> {
             trouble: trouble.as_deref(),
             remotes: &remotes,
             pending_rollout: reconciled.pending_rollout.as_deref(),
+            unreadable_budgets: self.unreadable_budgets,
             now: self.now,
         });
         let ended = self.observation.failed_containers();

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use caipe_fixtures::apiserver::{Failure, Fault};
+use caipe_fixtures::apiserver::{Call, Failure, Fault};
 use serde_json::{Value, json};
 
 use super::kstatus::{condition, is_current, message};
@@ -88,6 +88,63 @@ async fn a_namespace_that_becomes_unreadable_is_reported_and_recovers() {
     tokio::time::sleep(Duration::from_secs(15)).await;
     assert!(is_synced(&operator, NAMESPACE));
     operator.stop().await;
+}
+
+/// An operator with the role of an older chart lacks the right to `PodDisruptionBudget`s.
+#[tokio::test(start_paused = true)]
+async fn refused_disruption_budgets_restrict_only_supervisors_with_several_pods() {
+    let cluster = TestCluster::with_secrets();
+    cluster.apply(&secret("redis", "REDIS_URL", "redis://redis.example.com"));
+    let operator = Operator::start_with(&cluster, None, refuse_budgets);
+    cluster.apply(&supervisor("single", &small()));
+    cluster.apply(&supervisor("double", &replicated(2)));
+    for name in ["single", "double"] {
+        cluster.until(name, is_current).await;
+    }
+    cluster.settle().await;
+    let restriction = |name: &str| message(&cluster.supervisor(name).unwrap(), "Degraded");
+    let expected = "no PodDisruptionBudget is created or updated: the operator may not list and watch these kinds in all \
+        namespaces: PodDisruptionBudget; grant its ServiceAccount the rights of the chart's role";
+    assert_eq!((restriction("single").as_str(), restriction("double").as_str()), ("", expected));
+    assert!(is_current(&cluster.supervisor("double").unwrap()));
+    assert!(is_synced(&operator, "*"));
+    assert_eq!(operator.health.missing(), Vec::<&str>::new());
+    assert!(operator.writes().iter().all(|call| call.resource != "poddisruptionbudgets"));
+
+    let has_budget = || cluster.server.get("poddisruptionbudgets.policy", NAMESPACE, "double").is_some();
+    assert!(!has_budget());
+    let is_unrestricted = |found: &Value| is_current(found) && condition(found, "Degraded").is_null();
+    operator.access.heal();
+    cluster.until("double", is_unrestricted).await;
+    cluster.settle().await;
+    assert!(has_budget());
+
+    // The right is lost, which does not end the watch; the budget stays while the operator may not delete it.
+    operator.access.suffer(refuse_budgets);
+    cluster.until("double", |found| !condition(found, "Degraded").is_null()).await;
+    cluster.apply(&supervisor("double", &replicated(1)));
+    cluster.until("double", is_unrestricted).await;
+    cluster.settle().await;
+    assert!(has_budget() && is_unrestricted(&cluster.supervisor("double").unwrap()));
+    operator.access.heal();
+    cluster.settle().await;
+    assert!(!has_budget());
+    operator.stop().await;
+}
+
+/// Refuses every request for a `PodDisruptionBudget`, in all namespaces.
+fn refuse_budgets(call: &Call) -> Option<Fault> {
+    let why = "poddisruptionbudgets.policy is forbidden: User \"operator\" cannot use it";
+    let is_refused = call.resource == "poddisruptionbudgets";
+    is_refused.then(|| Fault::Refuse(Failure::new(403, "Forbidden", why.to_owned())))
+}
+
+/// A spec with one agent and this number of pods.
+fn replicated(replicas: u32) -> Value {
+    let mut spec = small();
+    spec["replicas"] = json!(replicas);
+    spec["store"] = json!({ "redis": { "secretRef": { "name": "redis" } } });
+    spec
 }
 
 /// A spec with one agent.

@@ -27,7 +27,7 @@ pub(super) struct Written {
 }
 
 impl Reconciler<'_> {
-    /// Applies the objects, except those of `pending`.
+    /// Applies the objects, except the Deployments in `pending` and kinds that the operator may not read.
     pub(super) async fn apply(
         &mut self,
         manifests: &[Manifest],
@@ -40,7 +40,9 @@ impl Reconciler<'_> {
             let with_tools = manifests.iter().filter_map(Manifest::tools_agent);
             key_secrets::of_agents(&applier, &self.observation.observed, keys, agents, with_tools).await?;
         }
-        let is_due = |it: &&Manifest| it.kind != Kind::Deployment || !pending.contains(&it.name);
+        let is_due = |it: &&Manifest| {
+            self.may_write(it.kind) && (it.kind != Kind::Deployment || !pending.contains(&it.name))
+        };
         let due: Vec<&Manifest> = manifests.iter().filter(is_due).collect();
         let after = applier.apply(&due, &self.observation.observed, &self.state).await?;
         let before = |child: &Child| self.observation.observed.child(child.kind, &child.name);
@@ -57,6 +59,11 @@ impl Reconciler<'_> {
         Ok(Written { wrote: wrote || refreshed, draining, due })
     }
 
+    /// Whether the operator can read the objects of the kind, and so knows what to write.
+    fn may_write(&self, kind: Kind) -> bool {
+        kind != Kind::PodDisruptionBudget || self.unreadable_budgets.is_none()
+    }
+
     /// Deletes orphans that are due; returns the agents that still drain.
     async fn remove_orphans(
         &self,
@@ -70,7 +77,11 @@ impl Reconciler<'_> {
         let (mut draining, mut due) = (BTreeSet::new(), None);
         for child in self.observation.observed.children.values() {
             let is_wanted = wanted.contains(&(child.kind, &*child.name));
-            if is_wanted || child.deleting || child.owner.controller.as_deref() != Some(self.uid.as_str()) {
+            if is_wanted
+                || child.deleting
+                || !self.may_write(child.kind)
+                || child.owner.controller.as_deref() != Some(self.uid.as_str())
+            {
                 continue;
             }
             match orphans::act(child, &used, deadline, self.now) {

@@ -61,7 +61,7 @@ text_enum! {
         NotChecked,
         /// No probe has finished yet.
         NotAskedYet,
-        /// The supervisor works, and reports restrictions.
+        /// The supervisor works, with the restrictions in the message.
         Restricted,
     }
 }
@@ -145,10 +145,12 @@ fn stalled(facts: &Facts<'_>) -> Option<(Reason, String)> {
     Some((Reason::RolloutFailed, format!("the supervisor's pods do not start: {failure}{because}{lacking}")))
 }
 
-/// The warnings of the supervisor's pods, each once.
+/// The warnings of the supervisor's pods, each once, and why several pods lack a current `PodDisruptionBudget`.
 fn degraded(facts: &Facts<'_>) -> Option<(Reason, String)> {
-    let warnings: BTreeSet<&str> =
-        all_reports(facts).flat_map(|report| &report.warnings).map(String::as_str).collect();
+    let has_several = facts.resource.spec.replicas.is_some_and(|replicas| replicas > 1);
+    let budget = facts.unreadable_budgets.filter(|_| has_several);
+    let reported = all_reports(facts).flat_map(|report| &report.warnings).map(String::as_str);
+    let warnings: BTreeSet<&str> = reported.chain(budget).collect();
     let message = warnings.into_iter().collect::<Vec<_>>().join("; ");
     (!message.is_empty()).then_some((Reason::Restricted, message))
 }

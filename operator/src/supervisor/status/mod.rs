@@ -58,6 +58,8 @@ pub struct Facts<'a> {
     pub remotes: &'a BTreeMap<String, RemoteFacts>,
     /// Why a rollout has to wait.
     pub pending_rollout: Option<&'a str>,
+    /// Why the operator writes no `PodDisruptionBudget`, if it may not read them.
+    pub unreadable_budgets: Option<&'a str>,
     /// The time of transitions.
     pub now: Timestamp,
 }

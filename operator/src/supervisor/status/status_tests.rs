@@ -68,6 +68,7 @@ struct Given {
     trouble: Option<String>,
     remotes: BTreeMap<String, RemoteFacts>,
     pending_rollout: Option<&'static str>,
+    unreadable_budgets: Option<&'static str>,
     second: i64,
 }
 
@@ -86,6 +87,7 @@ fn well() -> Given {
         trouble: None,
         remotes: BTreeMap::new(),
         pending_rollout: None,
+        unreadable_budgets: None,
         second: 0,
     }
 }
@@ -147,6 +149,7 @@ impl Given {
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,
             pending_rollout: self.pending_rollout,
+            unreadable_budgets: self.unreadable_budgets,
             now: Timestamp::new(1_800_000_000 + self.second, 123_456_789).unwrap(),
         })
     }
@@ -402,6 +405,21 @@ fn restrictions_that_pods_report_are_a_condition_while_they_last() {
         "True Restricted: agent a: no tool matches x; few files"
     );
     assert!(reported(&given.status(), "Ready").starts_with("True "), "it works nevertheless");
+}
+
+#[test]
+fn unreadable_disruption_budgets_restrict_only_several_pods() {
+    let mut given = Given { unreadable_budgets: Some("no budget"), ..well() };
+    let restrictions = |given: &Given, replicas: u32| {
+        let status = given.status_of(&resource(&format!("{{replicas: {replicas}}}")));
+        assert!(reported(&status, "Ready").starts_with("True "));
+        reported(&status, "Degraded")
+    };
+    assert_eq!((restrictions(&given, 1), restrictions(&given, 0)), (String::new(), String::new()));
+    assert_eq!(restrictions(&given, 2), "True Restricted: no budget");
+    let warnings = vec!["few files".to_owned()];
+    given.reports = vec![Some(Report { warnings, ..report(1, AgentPhase::Ready, AgentPhase::Ready) })];
+    assert_eq!(restrictions(&given, 2), "True Restricted: few files; no budget");
 }
 
 #[test]
