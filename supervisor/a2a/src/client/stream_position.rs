@@ -90,11 +90,10 @@ impl Position {
     pub(super) fn accept(&mut self, incoming: Numbered, reopens: bool) -> Option<StreamEvent> {
         let Numbered { seq, event } = incoming;
         let is_task = matches!(event, Event::Task(_));
-        let opens = is_task
-            && (reopens || !self.begun || self.follows == Follows::Subscription && self.state.is_none());
-        // A client that continues after an event of another connection has no task yet.
-        let is_first = opens && (!reopens || self.state.is_none());
-        if self.is_known(seq, &event, is_first) {
+        // A subscription that continues after an event of another connection has no task yet.
+        let has_no_task = self.follows == Follows::Subscription && self.state.is_none();
+        let opens = is_task && (reopens || !self.begun || has_no_task);
+        if self.is_known(seq, &event, opens && (!reopens || has_no_task)) {
             return None;
         }
         // A repeated task is no progress, so that attempts to an agent that fails after it each time have an end.

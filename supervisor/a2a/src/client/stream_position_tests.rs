@@ -77,10 +77,13 @@ fn an_event_is_shown_once_and_a_snapshot_says_what_it_is() {
 #[test]
 fn the_opening_that_was_asked_for_is_always_shown() {
     for (after, resumed) in [(Some(4), true), (Some(0), false), (None, false)] {
-        let mut position = Position::before_subscription("t".to_owned(), after);
-        let opening = numbered(after.unwrap_or(7), task(TaskState::Working));
-        let event = position.accept(opening, false).unwrap();
-        assert_eq!(event.resumed, resumed, "after {after:?}");
+        // Also where the subscription first had to find out how the agent is followed.
+        for reopens in [false, true] {
+            let mut position = Position::before_subscription("t".to_owned(), after);
+            let opening = numbered(after.unwrap_or(7), task(TaskState::Working));
+            let event = position.accept(opening, reopens).unwrap();
+            assert_eq!(event.resumed, resumed, "after {after:?}");
+        }
     }
     let mut position = Position::before_message(None);
     assert!(!position.accept(plain(task(TaskState::Submitted)), false).unwrap().resumed);
