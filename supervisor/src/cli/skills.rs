@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use axum::http::StatusCode;
 use caipe_skills::{Fault, Filter, Reader, Skill, lint, read_skill};
 use reqwest::{RequestBuilder, Response};
-use secrecy::ExposeSecret as _;
+use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
@@ -267,7 +267,7 @@ async fn sent(request: RequestBuilder, server: &SkillsServer) -> anyhow::Result<
 }
 
 fn token(server: &SkillsServer) -> Option<&str> {
-    server.token.as_ref().map(|token| token.expose_secret()).filter(|token| !token.is_empty())
+    server.token.as_ref().map(ExposeSecret::expose_secret).filter(|token| !token.is_empty())
 }
 
 /// The response, or the error that it has.

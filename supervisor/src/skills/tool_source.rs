@@ -100,7 +100,7 @@ impl ToolSource for SkillTools {
             return tools.clone();
         }
         let permitted = catalog.all_global().filter(|skill| self.permits(&skill.name));
-        let tools = tools(permitted.map(|skill| line(skill)).collect());
+        let tools = tools(&permitted.map(|skill| line(skill)).collect::<Vec<_>>());
         *offered = Some((catalog.generation, tools.clone()));
         tools
     }
@@ -122,7 +122,7 @@ impl ToolSource for SkillTools {
 }
 
 /// The tools for the skills of an agent, a line each; none if it has no skill.
-fn tools(lines: Vec<String>) -> Arc<[OfferedTool]> {
+fn tools(lines: &[String]) -> Arc<[OfferedTool]> {
     if lines.is_empty() {
         return Arc::default();
     }
@@ -134,7 +134,7 @@ fn tools(lines: Vec<String>) -> Arc<[OfferedTool]> {
             &json!({"query": {"type": "string", "description": "Words that describe the task."}}),
             &["query"],
         ),
-        spec(USE, description(&lines), &json!({"name": name}), &["name"]),
+        spec(USE, description(lines), &json!({"name": name}), &["name"]),
         spec(
             READ,
             "Read a file of a skill, if the instructions of the skill name it.".to_owned(),
