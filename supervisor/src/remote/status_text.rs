@@ -43,7 +43,7 @@ pub(super) enum Notice {
 /// contain signs too.
 pub(super) fn classify(agent: &str, text: &str) -> Option<Notice> {
     let text = text.trim_start();
-    let sign = ["🔧", "✅", "❌", "🔍", "📄"].into_iter().find(|sign| text.starts_with(sign))?;
+    let sign = ["🔧", "✅", "❌", "🔍", "📄", "📚", "🔁"].into_iter().find(|sign| text.starts_with(sign))?;
     // A variation selector may follow a sign.
     let rest = text.trim_start_matches(sign).trim_start_matches('\u{fe0f}').trim_start();
     if sign == "📄" {
