@@ -134,6 +134,8 @@ async fn show(place: &SkillsPlace, name: &str) -> anyhow::Result<()> {
         let files = skill.resources.iter().map(|file| (file.path.as_str(), file.size));
         return print_skill(&skill.content, files);
     }
+    // A URL cannot contain such an id.
+    ensure!(![".", ".."].contains(&name), "there is no skill {name:?}");
     let http = reqwest::Client::new();
     let get = |id: &str| http.get(endpoint(&place.server.url, &[id]));
     let mut response = sent(get(name), &place.server).await?;
@@ -236,7 +238,7 @@ fn files(folder: &Path, skill: &Skill) -> anyhow::Result<Value> {
     let text = |file: &caipe_skills::Resource| {
         let text = file.text.as_ref().map(|text| Value::from(&**text));
         let text = text.ok_or_else(|| {
-            anyhow!("{}/{}: is no text, which the API takes only", folder.display(), file.path)
+            anyhow!("{}/{}: is not text: the API accepts only text files", folder.display(), file.path)
         })?;
         anyhow::Ok((file.path.clone(), text))
     };
@@ -291,6 +293,7 @@ async fn checked(response: Response, server: &SkillsServer) -> anyhow::Result<Re
         Value::String(text) => text.clone(),
         other => other["message"].as_str().or_else(|| body["error"].as_str()).unwrap_or_default().to_owned(),
     };
+    ensure!(!detail.is_empty(), "the supervisor answers {status}: check that --url is its base URL");
     bail!("the supervisor answers {status}: {}", one_line(&detail))
 }
 

@@ -251,6 +251,7 @@ async fn the_terminal_lists_shows_finds_and_adds_skills() -> Result<()> {
     std::fs::write(own.join("references/order.md"), "First the database.")?;
     let supervisor = setup.start_unready().await?;
     let own = own.to_string_lossy().into_owned();
+    let below = format!("{}/below", supervisor.url().trim_end_matches('/'));
     let (url, directory) =
         (supervisor.url().to_owned(), setup.dir().join("skills").to_string_lossy().into_owned());
     let (added, text) = skills(&setup, &["add", &own, "--url", &url]).await?;
@@ -271,6 +272,8 @@ async fn the_terminal_lists_shows_finds_and_adds_skills() -> Result<()> {
     for (arguments, part) in [
         (vec!["search", "nothing-like-it", "--url", &url], "no skill contains \"nothing-like-it\""),
         (vec!["show", "nothing", "--url", &url], "there is no skill \"nothing\""),
+        (vec!["show", "..", "--url", &url], "there is no skill \"..\""),
+        (vec!["list", "--url", &below], "404 Not Found: check that --url is its base URL"),
         (vec!["show", "nothing", "--dir", &directory], "there is no skill \"nothing\""),
         (vec!["list", "--url", &url, "--token", "another-key-of-16-characters"], "refused the key"),
         (vec!["list", "--url", "http://127.0.0.1:9"], "failed to reach the supervisor"),

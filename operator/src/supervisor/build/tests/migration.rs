@@ -142,6 +142,29 @@ fn a_secret_rolls_those_who_use_it_and_nobody_else() {
 }
 
 #[test]
+fn skills_roll_no_pod_and_the_token_of_their_repository_does() {
+    let (_, spec) = SCENES.into_iter().find(|(name, _)| *name == "skills").unwrap();
+    let resource = resource(spec);
+    let decision = decided(&resource);
+    let templates = |change: &dyn Fn(&mut References)| {
+        let mut references = references();
+        change(&mut references);
+        let objects = build_with(&resource, &decision, &references, &defaults()).unwrap();
+        ["platform", "platform-own"].map(|name| template(&objects, name))
+    };
+    let before = templates(&|_| {});
+    let changed = |references: &mut References| {
+        references.config_maps.get_mut("team-skills").unwrap().data.clear();
+    };
+    assert_eq!(templates(&changed), before);
+    let rotated = |references: &mut References| {
+        references.secrets.insert("skills-repository".to_owned(), "2".to_owned());
+    };
+    let after = templates(&rotated);
+    assert!(after.iter().zip(&before).all(|(after, before)| after != before));
+}
+
+#[test]
 fn pods_overlap_and_are_several_only_with_a_shared_store() {
     let strategy = |objects: &Objects| {
         let spec = &objects.deployment.spec;

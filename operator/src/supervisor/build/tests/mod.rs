@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 13] = [
+pub(super) const SCENES: [(&str, &str); 14] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -137,6 +137,15 @@ agents:
     ),
     ("redis", "store: { redis: { secretRef: { name: redis }, required: true } }\nreplicas: 3\nagents: []"),
     ("mongodb", "store: { mongodb: { secretRef: { name: mongodb }, ttlMinutes: 60 } }\nagents: []"),
+    (
+        "skills",
+        "distributedAgents: [own]
+skills:
+  sources:
+  - { name: team, configMapRef: { name: team-skills } }
+  - { name: hub, github: { repository: o/r, commit: 0123456789abcdef0123456789abcdef01234567, apiUrl: 'https://git.example.com:8443/api/v3', secretRef: { name: skills-repository } } }
+agents: [{ name: own, identity: { inline: { description: Does it., systemPrompt: Do it. } }, skills: ['a-*'] }]",
+    ),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];
 
@@ -161,6 +170,7 @@ pub(super) fn references() -> References {
     let config_maps = BTreeMap::from([
         ("script".to_owned(), content(&[("turns.yaml", "[]")])),
         ("identity".to_owned(), content(&[("description", "d"), ("systemPrompt", "s")])),
+        ("team-skills".to_owned(), content(&[("a--SKILL.md", "---\nname: a\ndescription: d\n---\nb\n")])),
     ]);
     let secrets = BTreeMap::from([("llm".to_owned(), "7".to_owned())]);
     References { config_maps, secrets, keys: Some("keys".to_owned()) }
