@@ -107,7 +107,7 @@ chaos: ## Simulate a hundred users while an agent is migrated, killed and discon
 campaign: ## Run the long tests, for hours: more of each generated test, chaos, fuzzing, and every scenario with a killed operator.
 	CAIPE_CAMPAIGN=long $(CARGO) test --locked --workspace --test campaign --test apiserver
 	$(CARGO) test --locked -p caipe-supervisor --test runs -- --ignored --nocapture campaign
-	$(CARGO) test --locked -p caipe-tests --test blackbox -- --ignored --nocapture --test-threads=1 replicas_campaign
+	$(CARGO) test --locked -p caipe-tests --test blackbox -- --ignored --nocapture --test-threads=1 replicas_campaign skills_campaign
 	$(CARGO) test --locked -p caipe-tests --test slack -- --ignored --nocapture load_campaign
 	$(MAKE) chaos fuzz FUZZ_SECONDS=300
 	CAIPE_KILLS=50 CAIPE_E2E_KILL=1 $(MAKE) e2e

@@ -37,6 +37,7 @@ mod replica_scaling;
 mod replicas;
 mod routing;
 mod script;
+mod skill_figures;
 mod skills;
 mod stop;
 mod store_copy;
