@@ -66,7 +66,7 @@ async fn killed(live: &Live, scenario: &Scenario, row: &str) -> Result<Outcome> 
 const UNSTATED: &str = "it does not know the task any more";
 
 #[test]
-fn a_killed_agent_whose_tools_may_be_repeated_fails_only_tasks_that_it_has_not_begun() -> Result<()> {
+fn a_killed_agent_with_repeatable_tools_fails_only_tasks_before_their_beginning() -> Result<()> {
     live::with("agent-repeated", async |live| {
         let row = "a remote agent's pod is killed three times, all its tools may be repeated";
         let tally = killed(live, &repeatable(), row).await?.tally;
