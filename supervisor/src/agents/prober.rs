@@ -1,4 +1,4 @@
-//! Probes one remote agent in the background, and fails delegations at once while it is unreachable.
+//! Probes one remote agent in the background, and fails delegations while it is unreachable.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,12 +9,16 @@ use caipe_engine::DelegationOutcome;
 use futures::future::BoxFuture;
 use jiff::Timestamp;
 use tokio::sync::{Notify, Semaphore, mpsc, watch};
+use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use tracing::Instrument as _;
 
 use super::health::{HealthState, NextProbe, ProbeSettings};
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 use crate::remote::ProbeReport;
+
+/// How long new delegations wait for a lost agent, from its first failed probe. The pod of an agent is replaced within seconds.
+const RETURN: Duration = Duration::from_secs(10);
 
 /// One probe within a deadline; an error is for people.
 pub(super) type ProbeFn =
@@ -30,6 +34,8 @@ pub(super) struct Health {
     pub(super) probes: u64,
     /// Why the last probe failed.
     pub(super) message: Option<String>,
+    /// The first failed probe since the agent responded; none if it responds or never did.
+    lost_at: Option<Instant>,
 }
 
 /// Probes an agent until it is dropped.
@@ -52,6 +58,7 @@ impl Prober {
             probed_at: None,
             probes: 0,
             message: turned_off(settings),
+            lost_at: None,
         });
         let settings = watch::Sender::new(settings);
         let (requested, stop) = (Arc::new(Notify::new()), CancellationToken::new());
@@ -100,6 +107,18 @@ impl Prober {
         // Twice, because a probe may be running already.
         let deadline = self.settings.borrow().fast * 2;
         drop(tokio::time::timeout(deadline, probed).await);
+        self.health()
+    }
+
+    /// Probes an unreachable agent now. If it was lost less than [`RETURN`] ago, waits for its return until then.
+    async fn await_return(&self) -> Health {
+        let is_back = |health: &Health| health.phase != AgentPhase::Unreachable;
+        let health = self.probe_now().await;
+        // Without background probes, nothing detects the return.
+        let lost_at = health.lost_at.filter(|_| self.settings.borrow().background);
+        if let (false, Some(lost_at)) = (is_back(&health), lost_at) {
+            drop(tokio::time::timeout_at(lost_at + RETURN, self.watch().wait_for(is_back)).await);
+        }
         self.health()
     }
 }
@@ -161,8 +180,15 @@ impl ProbeTask {
             health.probes += 1;
             health.probed_at = Timestamp::from_second(Timestamp::now().as_second()).ok();
             match result {
-                Ok(report) => (health.report, health.message) = (Some(report), None),
-                Err(reason) => health.message = Some(reason),
+                Ok(report) => {
+                    (health.report, health.message, health.lost_at) = (Some(report), None, None);
+                }
+                Err(reason) => {
+                    health.message = Some(reason);
+                    if before == AgentPhase::Ready {
+                        health.lost_at = Some(Instant::now());
+                    }
+                }
             }
         });
         next
@@ -212,8 +238,8 @@ impl AgentBackend for ProbedBackend {
     ) -> DelegationEnd {
         // A resumed delegation is not failed at once: the backend retries.
         if delegation.resume.is_none() && self.prober.health().phase == AgentPhase::Unreachable {
-            // The agent may have come back since the last probe.
-            match cancel.run_until_cancelled(self.prober.probe_now()).await {
+            // The agent may have come back since the last probe, or may soon.
+            match cancel.run_until_cancelled(self.prober.await_return()).await {
                 None => return DelegationEnd::CANCELED,
                 Some(health) if health.phase == AgentPhase::Unreachable => {
                     let why = health.message.as_deref().unwrap_or("it does not answer");

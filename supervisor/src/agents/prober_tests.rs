@@ -11,7 +11,7 @@ use futures::FutureExt as _;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
-use super::{ProbeFn, ProbeSettings, ProbedBackend, Prober};
+use super::{ProbeFn, ProbeSettings, ProbedBackend, Prober, RETURN};
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, RunInfo};
 use crate::remote::ProbeReport;
 
@@ -194,6 +194,37 @@ async fn an_unreachable_agent_gets_no_delegation_until_a_probe_succeeds() {
         DelegationOutcome::Failed { reason: "cut off".to_owned() },
         "it had come back"
     );
+    assert_eq!(backend.0.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_delegation_waits_for_an_agent_that_was_just_lost_and_for_no_other() {
+    let (agent, backend) = (Arc::new(TestAgent::default()), Arc::new(Failing::default()));
+    agent.up.store(true, Ordering::Relaxed);
+    let guarded = ProbedBackend { backend: backend.clone(), prober: agent.prober(settings()) };
+    until(&guarded.prober, Ready).await;
+    agent.up.store(false, Ordering::Relaxed);
+    until(&guarded.prober, Unreachable).await;
+    let returns = async {
+        tokio::time::sleep(Duration::from_secs(4)).await;
+        agent.up.store(true, Ordering::Relaxed);
+    };
+    tokio::join!(ask(&guarded, CancellationToken::new()), returns);
+    assert_eq!(backend.0.load(Ordering::Relaxed), 1, "it was back in time");
+
+    until(&guarded.prober, Ready).await;
+    agent.up.store(false, Ordering::Relaxed);
+    until(&guarded.prober, Unreachable).await;
+    let lost = tokio::time::Instant::now();
+    for limit in [RETURN, Duration::from_millis(1)] {
+        let begin = tokio::time::Instant::now();
+        let DelegationOutcome::Failed { reason } = ask(&guarded, CancellationToken::new()).await else {
+            panic!()
+        };
+        assert!(reason.starts_with("connection refused. Say so"), "{reason}");
+        assert!(begin.elapsed() <= limit, "{:?}", begin.elapsed());
+    }
+    assert!(lost.elapsed() + Duration::from_secs(1) > RETURN, "{:?}", lost.elapsed());
     assert_eq!(backend.0.load(Ordering::Relaxed), 1);
 }
 

@@ -8,6 +8,7 @@ mod delegates;
 mod faults;
 mod figures;
 mod invalid;
+mod killed_agent;
 mod kubernetes;
 mod limits;
 mod migrations;

@@ -30,7 +30,7 @@ async fn node_address(live: &Live) -> Result<String> {
 }
 
 /// A Redis on the node, and the Secret with its URL.
-async fn redis(live: &Live) -> Result<RedisServer> {
+pub(crate) async fn redis(live: &Live) -> Result<RedisServer> {
     let address = node_address(live).await?;
     let server = RedisServer::start(&["--bind", &address, "127.0.0.1", "--protected-mode", "no"])?;
     let url = format!("redis://{address}:{}", server.port());
@@ -39,13 +39,17 @@ async fn redis(live: &Live) -> Result<RedisServer> {
     Ok(server)
 }
 
+/// A store in this Redis, of a supervisor or an agent.
+pub(crate) fn in_redis() -> Value {
+    json!({"redis": {"secretRef": {"name": "redis"}}})
+}
+
 /// The usual supervisor, with three pods.
 fn replicated(port: u16) -> Scenario {
-    let egress = json!([{"ports": [{"port": port}]}]);
     scenario()
         .set("replicas", json!(3))
-        .set("store", json!({"redis": {"secretRef": {"name": "redis"}}}))
-        .set("networkPolicy", json!({"egress": egress}))
+        .set("store", in_redis())
+        .set("networkPolicy", json!({"egress": [{"ports": [{"port": port}]}]}))
 }
 
 /// Sets the number of pods as people do, and waits until they are there.
