@@ -8,7 +8,7 @@ use reqwest::StatusCode;
 use reqwest::header::CONTENT_TYPE;
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
-use tokio::sync::{Mutex as Queue, OwnedMutexGuard};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use crate::delivery::{Call, Fault};
@@ -126,14 +126,14 @@ pub(crate) struct Api {
 struct Limit {
     /// The time of the next allowed call.
     until: Instant,
-    /// The callers that wait, in their order.
-    queue: Arc<Queue<()>>,
+    /// One permit, which the callers that wait get in their order.
+    queue: Arc<Semaphore>,
 }
 
 /// The permission to make a call now. While a method is limited, there is one at a time.
 #[derive(Debug)]
 pub(crate) struct Slot {
-    _turn: Option<OwnedMutexGuard<()>>,
+    _permit: Option<OwnedSemaphorePermit>,
 }
 
 impl Api {
@@ -154,8 +154,8 @@ impl Api {
     }
 
     /// Calls a method with a JSON body, and waits while Slack allows no more calls.
-    pub(crate) async fn call_patiently(&self, method: &str, body: &Value) -> Result<Value, ApiError> {
-        self.send_patiently(method, self.http.post(format!("{}/{method}", self.base)).json(body)).await
+    pub(crate) async fn call_when_allowed(&self, method: &str, body: &Value) -> Result<Value, ApiError> {
+        self.send_when_allowed(method, self.http.post(format!("{}/{method}", self.base)).json(body)).await
     }
 
     /// Calls a method that reads no JSON, with a form, and waits while Slack allows no more calls.
@@ -163,10 +163,10 @@ impl Api {
         let form = url::form_urlencoded::Serializer::new(String::new()).extend_pairs(parameters).finish();
         let request = self.http.post(format!("{}/{method}", self.base));
         let request = request.header(CONTENT_TYPE, "application/x-www-form-urlencoded").body(form);
-        self.send_patiently(method, request).await
+        self.send_when_allowed(method, request).await
     }
 
-    async fn send_patiently(
+    async fn send_when_allowed(
         &self,
         method: &str,
         request: reqwest::RequestBuilder,
@@ -189,12 +189,13 @@ impl Api {
         let (api, method) = (self.clone(), method.to_owned());
         async move {
             let queue = api.limits().get(&method).map(|limit| Arc::clone(&limit.queue));
-            let Some(queue) = queue else { return Slot { _turn: None } };
-            let turn = queue.lock_owned().await;
+            let Some(queue) = queue else { return Slot { _permit: None } };
+            // Nothing closes the queue.
+            let permit = queue.acquire_owned().await.ok();
             while let Some(wait) = api.wait(&method) {
                 tokio::time::sleep(wait).await;
             }
-            Slot { _turn: Some(turn) }
+            Slot { _permit: permit }
         }
     }
 
@@ -231,7 +232,7 @@ impl Api {
 
     fn limit(&self, method: &str, wait: Duration) {
         let until = Instant::now() + wait;
-        let new = || Limit { until, queue: Arc::default() };
+        let new = || Limit { until, queue: Arc::new(Semaphore::new(1)) };
         self.limits().entry(method.to_owned()).or_insert_with(new).until = until;
     }
 

@@ -184,7 +184,7 @@ async fn decide(
     let body =
         json!({"channel": reference.channel, "ts": reference.message, "text": outcome, "blocks": blocks});
     let show = async {
-        if let Err(error) = bot.api.call_patiently("chat.update", &body).await {
+        if let Err(error) = bot.api.call_when_allowed("chat.update", &body).await {
             tracing::warn!(%error, "failed to show a decision");
         }
     };

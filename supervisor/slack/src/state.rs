@@ -120,7 +120,7 @@ impl Bot {
         if let Some(thread) = thread.filter(|thread| !thread.is_empty()) {
             body["thread_ts"] = thread.into();
         }
-        self.api.call_patiently("chat.postEphemeral", &body).await.map(drop)
+        self.api.call_when_allowed("chat.postEphemeral", &body).await.map(drop)
     }
 
     /// What must never appear in a message.

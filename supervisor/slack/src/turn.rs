@@ -287,7 +287,7 @@ impl Turn {
         };
         let blocks = question::message(form, &reference, &bot.secrets());
         let call = Call::Post { text: "The agent needs a decision.".to_owned(), blocks };
-        bot.api.call_patiently(call.method(), &self.target.body(&call)).await.map(drop)
+        bot.api.call_when_allowed(call.method(), &self.target.body(&call)).await.map(drop)
     }
 
     fn save(&self, bot: &Bot) {

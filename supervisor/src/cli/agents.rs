@@ -7,7 +7,8 @@ use anyhow::Context;
 use axum::http::StatusCode;
 use caipe_crds::internal_status::{AgentReport, Report};
 use caipe_crds::rendered::{Placement, RenderedAgent};
-use secrecy::ExposeSecret as _;
+use reqwest::{RequestBuilder, Response};
+use secrecy::{ExposeSecret, SecretString};
 use serde_json::json;
 
 use super::args::{Agents, Output};
@@ -24,17 +25,11 @@ pub(super) async fn ask(args: &Agents) -> anyhow::Result<ExitCode> {
     let url = args.url.as_ref().context("failed to ask a supervisor: give its --url")?;
     let mut status = url.clone();
     status.set_path(&format!("{}/internal/status", url.path().trim_end_matches('/')));
-    let request = reqwest::Client::new().get(status).timeout(ANSWER_DEADLINE);
-    let token = args.token.as_ref().filter(|token| !token.expose_secret().is_empty());
-    let request = match token {
-        Some(token) => request.bearer_auth(token.expose_secret()),
-        None => request,
-    };
-    // The address may contain a password.
-    let response = request.send().await.map_err(reqwest::Error::without_url);
+    let token = given(args.token.as_ref());
+    let response = send(reqwest::Client::new().get(status).timeout(ANSWER_DEADLINE), token).await;
     let response = response.context("failed to reach the supervisor")?;
     if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
-        let given = if token.is_some() { "refused the key" } else { "requires a key" };
+        let given = refusal(token);
         anyhow::bail!("the supervisor {given}: give its shared key by --token or A2A_AUTH_SHARED_KEY");
     }
     let response = response.error_for_status().map_err(reqwest::Error::without_url);
@@ -45,6 +40,25 @@ pub(super) async fn ask(args: &Agents) -> anyhow::Result<ExitCode> {
         Output::Text => print_report(&report)?,
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The token that was given, if it is not empty.
+pub(super) fn given(token: Option<&SecretString>) -> Option<&str> {
+    token.map(ExposeSecret::expose_secret).filter(|token| !token.is_empty())
+}
+
+/// Sends a request to a supervisor with the token. The error contains no address, which may contain a password.
+pub(super) async fn send(request: RequestBuilder, token: Option<&str>) -> reqwest::Result<Response> {
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    request.send().await.map_err(reqwest::Error::without_url)
+}
+
+/// What a supervisor does that answers 401 to a request with this token.
+pub(super) const fn refusal(token: Option<&str>) -> &'static str {
+    if token.is_some() { "refused the key" } else { "requires a key" }
 }
 
 fn print_report(report: &Report) -> anyhow::Result<()> {

@@ -9,13 +9,12 @@ use anyhow::{Context as _, anyhow, bail, ensure};
 use axum::http::StatusCode;
 use caipe_skills::{Fault, Filter, Reader, Skill, lint, read_skill};
 use reqwest::{RequestBuilder, Response};
-use secrecy::ExposeSecret;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 use url::Url;
 
-use super::agents::print_rows;
+use super::agents::{self, print_rows};
 use super::args::{Output, SkillVisibility, SkillsArgs, SkillsCommand, SkillsPlace, SkillsServer};
 use super::chat::{clean, one_line};
 use super::print;
@@ -259,17 +258,8 @@ async fn send(request: RequestBuilder, server: &SkillsServer) -> anyhow::Result<
 }
 
 async fn sent(request: RequestBuilder, server: &SkillsServer) -> anyhow::Result<Response> {
-    let request = match token(server) {
-        Some(token) => request.bearer_auth(token),
-        None => request,
-    };
-    // The address may contain a password.
-    let response = request.timeout(DEADLINE).send().await.map_err(reqwest::Error::without_url);
+    let response = agents::send(request.timeout(DEADLINE), agents::given(server.token.as_ref())).await;
     response.context("failed to reach the supervisor: give its --url, or a directory with --dir")
-}
-
-fn token(server: &SkillsServer) -> Option<&str> {
-    server.token.as_ref().map(ExposeSecret::expose_secret).filter(|token| !token.is_empty())
 }
 
 /// The response, or the error that it has.
@@ -279,7 +269,7 @@ async fn checked(response: Response, server: &SkillsServer) -> anyhow::Result<Re
         return Ok(response);
     }
     if status == StatusCode::UNAUTHORIZED {
-        let given = if token(server).is_some() { "refused the key" } else { "requires a key" };
+        let given = agents::refusal(agents::given(server.token.as_ref()));
         bail!(
             "the supervisor {given}: give its shared key, or the token of a person, by --token or A2A_AUTH_SHARED_KEY"
         );

@@ -40,9 +40,7 @@ impl StreamedText {
         self.shown.clone_from(&text);
         Addition::Replace(text)
     }
-}
 
-impl StreamedText {
     /// Whether a peer has taken back text that was shown, and has not repeated it.
     pub(super) const fn is_behind(&self) -> bool {
         self.behind.is_some()
