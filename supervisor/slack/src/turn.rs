@@ -125,6 +125,11 @@ impl Turn {
         bot.running().insert(key, Running { task, user, question });
     }
 
+    /// The task has ended. A later turn of the thread stays registered.
+    fn unregister(&self, bot: &Bot) {
+        bot.running().retain(|_, running| Some(&running.task) != self.task.as_ref());
+    }
+
     fn follow(&self, bot: &Bot) -> EventStream {
         let options = CallOptions::default().header("x-client-source", "slack-bot");
         let options = options.and_then(|options| options.header("x-client-channel", &self.target.channel));
@@ -170,7 +175,11 @@ impl Turn {
             self.save(bot);
             self.register(bot);
         }
-        if progress.transcript.end().is_some() {
+        if let Some(end) = progress.transcript.end() {
+            // Before the end is shown: who reads it may ask for the number of running tasks at once.
+            if !matches!(end, End::InputRequired) {
+                self.unregister(bot);
+            }
             progress.has_changes = true;
             progress.due = Instant::now();
             if self.quiet && !progress.transcript.wants_silence() {
@@ -258,7 +267,7 @@ impl Turn {
             known.waiting = Some((task.clone(), user.clone()));
         }
         bot.save_thread(&channel, &thread, &known);
-        bot.running().remove(&(channel, thread));
+        self.unregister(bot);
         if self.delivery.is_abandoned() {
             tracing::error!(
                 task = self.task,
