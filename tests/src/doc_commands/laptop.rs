@@ -19,9 +19,11 @@ use crate::programs;
 const PORTS: [&str; 3] = ["8000", "4000", "8004"];
 /// Seconds for all commands of a page.
 const TIMEOUT: &str = "300";
-/// Copies the repository, with its uncommitted changes, to `$1`.
+/// Copies the repository, with its uncommitted changes, to `$1`. Each copy has an index of its own, because git locks the
+/// index.
 const COPY: &str = "\
-commit=$(git -c user.name=test -c user.email=test@example.com stash create)
+cp \"$(git rev-parse --git-path index)\" \"$1.index\"
+commit=$(GIT_INDEX_FILE=\"$1.index\" git -c user.name=test -c user.email=test@example.com stash create)
 git clone --quiet --shared . \"$1\"
 git -C \"$1\" -c advice.detachedHead=false checkout --quiet \"${commit:-HEAD}\"
 ";
