@@ -59,9 +59,9 @@ impl Abilities {
         traits.is_repeatable || traits.is_pause
     }
 
-    /// The same for a run that is under way: it keeps whether its calls may be repeated, which its client has read.
+    /// The same for a run whose client has read whether its calls may be repeated: if so, without the others.
     #[must_use]
-    pub(crate) fn within_run(mut self, is_repeatable: bool) -> Self {
+    pub fn within_run(mut self, is_repeatable: bool) -> Self {
         self.is_repeatable = is_repeatable;
         if is_repeatable {
             let tools = std::mem::take(&mut self.tools);

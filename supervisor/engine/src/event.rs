@@ -43,11 +43,7 @@ impl RunEvent {
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum EventKind {
     /// A model turn begins. Its text can be reset as a whole.
-    TurnStarted {
-        /// Whether every call that the run can make may be repeated.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        is_repeatable: bool,
-    },
+    TurnStarted,
     /// Text of the model.
     Text {
         /// The new text; never empty.

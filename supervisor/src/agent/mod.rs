@@ -201,6 +201,11 @@ impl Agent {
         abilities
     }
 
+    /// Whether every call of a run that begins now may be repeated.
+    pub fn begins_repeatable_runs(&self) -> bool {
+        matches!(self.role, Role::Worker(_)) && self.abilities(&RunInfo::default()).is_repeatable
+    }
+
     /// The tools of the servers, if their descriptions are too many to be read at once.
     fn searched<'a>(&self, offered: impl Iterator<Item = &'a OfferedTool>) -> Option<Arc<ToolIndex>> {
         let of_servers: Vec<&OfferedTool> = offered.filter(|tool| tool.is_of_server()).collect();

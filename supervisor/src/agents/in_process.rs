@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use caipe_engine::{
-    Abilities, DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume,
-    ResumePoint, RunEvent, RunState,
+    DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume, ResumePoint, RunEvent,
+    RunState,
 };
 use caipe_model::{Message, Role};
 use tokio::sync::mpsc;
@@ -83,7 +83,7 @@ fn first_input(
             let state =
                 Box::new(RunState { scope, always_allowed, approved, ..RunState::new(agent.name.clone()) });
             // The delegating run has the state of this one, so nobody starts it again.
-            let abilities = Abilities { is_repeatable: false, ..agent.abilities(run) };
+            let abilities = agent.abilities(run).within_run(false);
             return FirstInput::Run(state, Input::Message { message, abilities });
         }
     };
@@ -147,9 +147,7 @@ impl ParentSink {
             EventKind::Limited { text, .. } => {
                 return Some(RunEvent::own(EventKind::Noticed { text: limit_notice(&text), end: None }));
             }
-            EventKind::TurnStarted { .. } | EventKind::Text { .. } | EventKind::TextReset
-                if self.agents_words =>
-            {
+            EventKind::TurnStarted | EventKind::Text { .. } | EventKind::TextReset if self.agents_words => {
                 return Some(event);
             }
             EventKind::InputRequired { form } => self.questions.push(form),

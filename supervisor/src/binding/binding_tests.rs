@@ -442,12 +442,12 @@ fn results_of_the_knowledge_base_are_never_shown() {
 #[test]
 fn a_turn_that_starts_again_replaces_what_was_shown() {
     let wire = bind([
-        own(EventKind::TurnStarted { is_repeatable: false }),
+        own(EventKind::TurnStarted),
         text("I look. ", TextRole::Narration),
-        own(EventKind::TurnStarted { is_repeatable: false }),
+        own(EventKind::TurnStarted),
         text("Hel", TextRole::Answer),
         own(EventKind::TextReset),
-        own(EventKind::TurnStarted { is_repeatable: false }),
+        own(EventKind::TurnStarted),
         text("Hello", TextRole::Answer),
     ]);
     let updates: Vec<_> = wire.iter().map(artifact).collect();

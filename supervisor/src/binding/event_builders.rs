@@ -7,7 +7,7 @@ use caipe_a2a::model::{
     TaskStatusUpdateEvent,
 };
 use caipe_engine::CallEnd;
-use caipe_view::activity::{Activity, ActivityStatus};
+use caipe_view::activity::ActivityStatus;
 use serde_json::Value;
 use uuid::Uuid;
 
@@ -148,15 +148,6 @@ impl Wire {
             last_chunk: chunk.last,
             metadata: None,
         })
-    }
-
-    /// The status of a task that begins, with what is known of its run.
-    pub(super) fn working(&mut self, run: Option<&Activity>) -> Event {
-        let mut event = self.status(TaskState::Working, None);
-        if let (Event::StatusUpdate(update), Some(run)) = (&mut event, run) {
-            run.write(update.metadata.get_or_insert_default());
-        }
-        event
     }
 
     /// A change of status; a final one carries the trace id.

@@ -1,13 +1,17 @@
 //! The wire form of a task at its start, and the one that its record alone gives.
 
-use caipe_a2a::model::{Artifact, Message, Metadata, Task, TaskState, TaskStatus};
+use caipe_a2a::model::{Artifact, Message, Task, TaskState, TaskStatus};
 use caipe_store::{TaskPhase, TaskRecord};
+use caipe_view::activity::Activity;
 use serde_json::Value;
 
 /// A task at its start: submitted, with the message that started it.
 pub fn opening(record: &TaskRecord, message: Message) -> Task {
     let mut task = Task::submitted(&record.id, &record.context, message);
     task.status.timestamp = Some(record.created);
+    if record.is_repeatable {
+        Activity::repeatable_run().write(task.metadata.get_or_insert_default());
+    }
     task
 }
 
@@ -27,7 +31,7 @@ pub fn summary(record: &TaskRecord) -> serde_json::Result<Task> {
     };
     if !record.phase.is_under_way() || !record.replies.is_empty() {
         let trace_id = Value::from(record.trace_id.as_str());
-        task.metadata = Some(Metadata::from_iter([("trace_id".to_owned(), trace_id)]));
+        task.metadata.get_or_insert_default().insert("trace_id".to_owned(), trace_id);
     }
     Ok(task)
 }
@@ -57,5 +61,37 @@ pub const fn state(phase: TaskPhase) -> TaskState {
         TaskPhase::Completed => TaskState::Completed,
         TaskPhase::Failed => TaskState::Failed,
         TaskPhase::Canceled => TaskState::Canceled,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_task_states_whether_its_run_may_be_repeated_until_it_is_over() {
+        let now = "2026-01-01T00:00:00Z".parse().unwrap();
+        let message = Message::user("m", "hi");
+        let mut record = TaskRecord {
+            id: "t".to_owned(),
+            context: "c".to_owned(),
+            phase: TaskPhase::Completed,
+            created: now,
+            updated: now,
+            owner: None,
+            trace_id: "x".to_owned(),
+            request: serde_json::to_value(&message).unwrap(),
+            replies: Vec::new(),
+            is_repeatable: true,
+            recoveries: 0,
+            status_message: None,
+        };
+        let stated = |task: &Task| Activity::is_repeatable_run(task.metadata.as_ref());
+        let over = summary(&record).unwrap();
+        assert!(stated(&opening(&record, message.clone())) && stated(&over));
+        assert_eq!(over.metadata.unwrap()["trace_id"], "x");
+        record.is_repeatable = false;
+        assert_eq!(opening(&record, message).metadata, None);
+        assert!(!stated(&summary(&record).unwrap()));
     }
 }

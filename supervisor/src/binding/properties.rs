@@ -216,7 +216,7 @@ proptest! {
         pieces in proptest::collection::vec("[a-z ]{1,6}", 0..6),
         stored in any::<prop::sample::Index>(),
     ) {
-        let turn = [RunEvent::own(EventKind::TurnStarted { is_repeatable: false })];
+        let turn = [RunEvent::own(EventKind::TurnStarted)];
         let mut log = log;
         log.extend(turn);
         let text = |text: String| RunEvent::own(EventKind::Text { text, role: TextRole::Answer });

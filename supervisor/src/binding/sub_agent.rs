@@ -43,8 +43,7 @@ impl SubAgent {
         let mut events = Vec::new();
         if !self.begun && !matches!(event.kind, EventKind::Finished { .. }) {
             self.begun = true;
-            let is_repeatable = matches!(event.kind, EventKind::TurnStarted { is_repeatable: true });
-            events.push(self.wire.working(is_repeatable.then(Activity::repeatable_run).as_ref()));
+            events.push(self.wire.status(TaskState::Working, None));
         }
         match event.agent() {
             None => {
@@ -70,7 +69,7 @@ impl SubAgent {
         let name = self.name.clone();
         match kind {
             EventKind::Text { text, role } => vec![self.words(text, *role)],
-            EventKind::TurnStarted { .. } => {
+            EventKind::TurnStarted => {
                 self.text.begin_turn(&self.wire);
                 Vec::new()
             }

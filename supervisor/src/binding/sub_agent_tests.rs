@@ -248,16 +248,3 @@ fn a_turn_that_starts_again_replaces_what_was_shown() {
         ]
     );
 }
-
-#[test]
-fn a_repeatable_run_states_it_when_it_begins() {
-    let begun = |is_repeatable| bind(None, [own(EventKind::TurnStarted { is_repeatable })]);
-    let Some(Event::StatusUpdate(update)) = begun(true).pop() else { panic!() };
-    assert_eq!(
-        (update.status.state, Activity::is_repeatable_run(update.metadata.as_ref())),
-        (TaskState::Working, true)
-    );
-    assert_eq!(update.metadata.unwrap()[ACTIVITY], json!({"event": "repeatable_run", "status": "running"}));
-    let Some(Event::StatusUpdate(update)) = begun(false).pop() else { panic!() };
-    assert_eq!(update.metadata, None);
-}

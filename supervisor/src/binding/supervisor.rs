@@ -55,7 +55,7 @@ impl Supervisor {
         let is_own_text = event.path.is_empty() && matches!(event.kind, EventKind::Text { .. });
         let is_silent = matches!(
             event.kind,
-            EventKind::Finished { .. } | EventKind::Plan { .. } | EventKind::TurnStarted { .. }
+            EventKind::Finished { .. } | EventKind::Plan { .. } | EventKind::TurnStarted
         );
         if !is_own_text && !is_silent {
             self.stream.interrupted();
@@ -90,7 +90,7 @@ impl Supervisor {
             EventKind::Text { text, role } => {
                 vec![self.stream.chunk(&self.wire, &self.plan, text, *role)]
             }
-            EventKind::TurnStarted { .. } => {
+            EventKind::TurnStarted => {
                 self.stream.begin_turn(&self.wire);
                 Vec::new()
             }
@@ -228,7 +228,7 @@ impl Supervisor {
     fn agents(&mut self, agent: &str, kind: &EventKind) -> Option<Event> {
         let (call, tool, end) = match kind {
             EventKind::Text { text, role } => return Some(self.agents_words(agent, text, *role)),
-            EventKind::TurnStarted { .. } => {
+            EventKind::TurnStarted => {
                 self.words.entry(agent.to_owned()).or_default().begin_turn(&self.wire);
                 return None;
             }

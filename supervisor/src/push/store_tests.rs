@@ -35,6 +35,7 @@ async fn store_with_task() -> Arc<MemoryStore> {
         trace_id: String::new(),
         request: json!({}),
         replies: Vec::new(),
+        is_repeatable: false,
         recoveries: 0,
         status_message: None,
     };

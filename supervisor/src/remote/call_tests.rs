@@ -599,11 +599,10 @@ async fn a_slow_listener_loses_nothing() {
     assert_eq!(answer(&seen), "3");
 }
 
-/// The status with which an agent begins a task whose calls may all be repeated.
+/// A new task whose calls may all be repeated.
 fn repeatable() -> Value {
-    let mut begun = status("WORKING", "");
-    begun["statusUpdate"]["metadata"] =
-        json!({ACTIVITY_EXTENSION: {"event": "repeatable_run", "status": "running"}});
+    let mut begun = task("SUBMITTED");
+    begun["task"]["metadata"] = json!({ACTIVITY_EXTENSION: {"event": "repeatable_run", "status": "running"}});
     begun
 }
 
@@ -624,12 +623,7 @@ fn notices(updates: &[DelegateUpdate]) -> usize {
 
 #[tokio::test]
 async fn a_lost_repeatable_task_is_started_again_as_another_task() {
-    let first = vec![
-        task("SUBMITTED"),
-        repeatable(),
-        started("one"),
-        artifact("w", "streaming_result", "", "The ans"),
-    ];
+    let first = vec![repeatable(), started("one"), artifact("w", "streaming_result", "", "The ans")];
     let agent = forgetful(2, first).await;
     let backend = agent.backend();
     let mut delegation = delegation(None);
@@ -656,8 +650,15 @@ async fn a_lost_repeatable_task_is_started_again_as_another_task() {
 }
 
 #[tokio::test]
+async fn a_repeatable_task_that_is_lost_before_it_begins_is_started_again() {
+    let agent = forgetful(1, vec![repeatable()]).await;
+    let updates = run(&agent.backend(), None).await;
+    assert_eq!((answer(&updates), notices(&updates)), ("3", 1), "{updates:?}");
+}
+
+#[tokio::test]
 async fn a_task_that_is_lost_again_and_again_fails() {
-    let agent = forgetful(9, vec![task("SUBMITTED"), repeatable(), started("one")]).await;
+    let agent = forgetful(9, vec![repeatable(), started("one")]).await;
     let updates = run(&agent.backend(), None).await;
     assert_eq!(agent.count("SendStreamingMessage"), 4);
     let reason = failure(&updates);
@@ -687,7 +688,7 @@ async fn a_lost_task_is_not_started_again_if_a_call_must_not_be_repeated() {
 async fn a_task_is_not_started_again_because_of_another_error_or_after_an_answer() {
     let ours = || json!([{"uri": ACTIVITY_EXTENSION}]);
     let agent = TestAgent::start("Jira", ours(), |method, _| match method {
-        "SendStreamingMessage" => TestResponse::Broken(1, vec![task("SUBMITTED"), repeatable()]),
+        "SendStreamingMessage" => TestResponse::Broken(1, vec![repeatable()]),
         _ => TestResponse::Error(-32603, "the disk is full"),
     })
     .await;
@@ -698,7 +699,7 @@ async fn a_task_is_not_started_again_because_of_another_error_or_after_an_answer
     );
     assert_eq!(agent.count("SendStreamingMessage"), 1);
 
-    let agent = forgetful(9, vec![task("WORKING"), repeatable()]).await;
+    let agent = forgetful(9, vec![repeatable()]).await;
     let from =
         ResumePoint::Remote { task: "t".to_owned(), context: "k".to_owned(), place: RemotePlace::default() };
     let answered =

@@ -121,10 +121,7 @@ impl Reader {
                 self.end = Some(End::Completed);
                 Vec::new()
             }
-            Event::StatusUpdate(update) => {
-                self.is_repeatable |= Activity::is_repeatable_run(update.metadata.as_ref());
-                self.status(&update.status)
-            }
+            Event::StatusUpdate(update) => self.status(&update.status),
             Event::ArtifactUpdate(update) => self.artifact_update(update),
         };
         events.into_iter().map(|event| self.update(event, seq)).collect()
@@ -169,6 +166,7 @@ impl Reader {
     /// The whole task: at the start, or repeated after missed events.
     fn task(&mut self, task: &Task, seq: Option<u64>) -> Vec<RunEvent> {
         let before = self.shown_before.take();
+        self.is_repeatable |= Activity::is_repeatable_run(task.metadata.as_ref());
         let mut events = Vec::new();
         self.answer.discard_artifacts();
         self.forms.clear();

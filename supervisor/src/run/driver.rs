@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_engine::{
-    AgentName, CallId, Effect, EventKind, Input, Phase, ResumePoint, RunEvent, RunState, decide,
+    Abilities, AgentName, CallId, Effect, EventKind, Input, Phase, ResumePoint, RunEvent, RunState, decide,
 };
 use futures::poll;
 use serde::{Deserialize, Serialize};
@@ -271,10 +271,15 @@ impl<S: Sink> Driver<S> {
         Ok(if is_over { Step::Ended } else { Step::Continues })
     }
 
+    /// What the agent may do now in this run.
+    fn abilities(&self) -> Abilities {
+        self.agent.abilities(&self.effects.run).within_run(self.state.abilities.is_repeatable)
+    }
+
     /// The agent's abilities can have changed since the run stopped; a message contains them.
     fn refresh_abilities(&self, queue: &mut VecDeque<QueuedInput>) {
         let has_abilities = queue.front().is_some_and(|first| matches!(*first.input, Input::Message { .. }));
-        let abilities = self.agent.abilities(&self.effects.run);
+        let abilities = self.abilities();
         if !has_abilities && abilities != self.state.abilities {
             queue.push_front(Input::Abilities { abilities }.into());
         }
@@ -339,7 +344,7 @@ impl<S: Sink> Driver<S> {
     fn urgent(&mut self, queue: &mut VecDeque<QueuedInput>) -> bool {
         let before = queue.len();
         if self.changes.take() {
-            let abilities = self.agent.abilities(&self.effects.run);
+            let abilities = self.abilities();
             if abilities != self.state.abilities {
                 queue.push_front(Input::Abilities { abilities }.into());
             }

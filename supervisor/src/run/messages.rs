@@ -124,8 +124,11 @@ impl Runs {
                 "message.contextId: it has {bytes} bytes; at most {MAX_ID_BYTES} are taken"
             )));
         }
-        let record =
-            TaskRecord { owner: owner.map(Into::into), ..new_task(&mut message, &request, context, id)? };
+        let record = TaskRecord {
+            owner: owner.map(Into::into),
+            is_repeatable: self.supervisor.get().begins_repeatable_runs(),
+            ..new_task(&mut message, &request, context, id)?
+        };
         let lease = match self.active_tasks.lease(&record.id) {
             Ok(lease) => lease,
             Err(other) => return self.started_concurrently(&other, &record.id, &message, &request).await,
@@ -314,6 +317,7 @@ fn new_task(
         trace_id,
         request: body,
         replies: Vec::new(),
+        is_repeatable: false,
         recoveries: 0,
         status_message: None,
     })

@@ -442,10 +442,11 @@ impl Runs {
         if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);
         }
-        let authority = Authority { agent, owner: event_log.record().owner.as_deref() };
+        let record = event_log.record();
+        let authority = Authority { agent, owner: record.owner.as_deref() };
         let start = begin.start(
             &state,
-            || agent.abilities(run),
+            || agent.abilities(run).within_run(record.is_repeatable),
             |request, decisions| authority.refusal(&state, request, decisions),
         );
         if state.phase == Phase::Waiting && matches!(start, RunStart::Run(_)) {

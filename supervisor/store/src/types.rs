@@ -114,6 +114,9 @@ pub struct TaskRecord {
     /// The later messages of the client, oldest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replies: Vec<TaskReply>,
+    /// Whether the client may start the task again after it was lost, because every call of its run may be repeated.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_repeatable: bool,
     /// How often a process continued the task after another one had crashed during it.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub recoveries: u32,

@@ -308,6 +308,7 @@ async fn one_task_that_cannot_be_read_holds_back_no_other() {
             trace_id: "0af7651916cd43dd8448eb211c80319c".to_owned(),
             request,
             replies: Vec::new(),
+            is_repeatable: false,
             recoveries: 0,
             status_message: None,
         };

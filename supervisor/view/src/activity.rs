@@ -91,13 +91,13 @@ impl Activity {
         Self { event, agent, tool, call_id: Some(call.to_owned()), status, path: Vec::new() }
     }
 
-    /// The start of a run whose calls may all be repeated.
+    /// A run whose calls may all be repeated.
     pub const fn repeatable_run() -> Self {
         let (event, status) = (ActivityEvent::RepeatableRun, ActivityStatus::Running);
         Self { event, agent: None, tool: None, call_id: None, status, path: Vec::new() }
     }
 
-    /// Whether the metadata of a status says so.
+    /// Whether the metadata of a task says so.
     pub fn is_repeatable_run(metadata: Option<&Metadata>) -> bool {
         Self::read(metadata).is_some_and(|activity| activity.event == ActivityEvent::RepeatableRun)
     }

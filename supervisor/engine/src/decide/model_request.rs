@@ -72,6 +72,6 @@ fn call_model(state: &mut RunState, tools: bool, out: &mut Effects) {
     state.text.begin_turn(state.abilities.answer, !tools);
     let turn = state.counters.turns;
     state.phase = Phase::Model { turn };
-    out.emit(EventKind::TurnStarted { is_repeatable: state.abilities.is_repeatable });
+    out.emit(EventKind::TurnStarted);
     out.push(Effect::CallModel { turn, tools });
 }

@@ -166,7 +166,7 @@ pub(crate) fn events(effects: &[Effect]) -> Vec<RunEvent> {
 
 /// The events without what carries no meaning for a test of order, one word or two each.
 pub(crate) fn story(effects: &[Effect]) -> Vec<String> {
-    let turn_starts = |effect: &&Effect| matches!(effect, Effect::Emit(event) if matches!(event.kind, EventKind::TurnStarted { .. }));
+    let turn_starts = |effect: &&Effect| matches!(effect, Effect::Emit(event) if matches!(event.kind, EventKind::TurnStarted));
     effects.iter().filter(|effect| !turn_starts(effect)).map(line).collect()
 }
 
@@ -187,7 +187,7 @@ fn line(effect: &Effect) -> String {
 fn event_line(kind: &EventKind) -> String {
     match kind {
         EventKind::Text { text, role } => format!("{role:?}: {text}"),
-        EventKind::TurnStarted { .. } => "turn".to_owned(),
+        EventKind::TurnStarted => "turn".to_owned(),
         EventKind::TextReset => "reset".to_owned(),
         EventKind::Composing => "composing".to_owned(),
         EventKind::ToolStarted { tool, .. } => format!("{tool} starts"),

@@ -69,6 +69,7 @@ pub(crate) fn task(id: &str, context: &str, phase: TaskPhase, second: i64) -> Ta
         trace_id: "trace".into(),
         request: json!({ "parts": [{ "text": "What changed?" }] }),
         replies: Vec::new(),
+        is_repeatable: false,
         recoveries: 0,
         status_message: None,
     }
