@@ -39,6 +39,7 @@ mod routing;
 mod script;
 mod skill_figures;
 mod skills;
+mod skills_openapi;
 mod stop;
 mod store_copy;
 mod takeover;

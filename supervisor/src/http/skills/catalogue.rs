@@ -1,7 +1,7 @@
 //! `/skills`, `/skills/{id}`, `/skills/refresh`, `/internal/supervisor/skills-status`.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use caipe_skills::{Filter, NewSkill, Skill, SkillService, Visibility};
@@ -10,11 +10,11 @@ use sha2::{Digest as _, Sha256};
 
 use super::SkillsApi;
 use super::access::Caller;
-use super::body::{JsonOf, QueryOf};
+use super::body::{JsonOf, PathOf, QueryOf};
 use super::error::ApiError;
 use super::model::{
-    AddRequest, ErrorText, FileView, InvalidRequest, ListMeta, ListQuery, Paging, RefreshQuery, RefreshView,
-    Removed, SkillDetail, SkillList, SkillView, StatusView,
+    AddRequest, ErrorText, FileView, InvalidRequest, ListMeta, ListQuery, RefreshQuery, RefreshView, Removed,
+    SkillDetail, SkillList, SkillView, StatusView,
 };
 
 /// Most skills of a page.
@@ -24,9 +24,7 @@ const MOST_OF_PAGE: i64 = 100;
 #[utoipa::path(get, path = "/skills", tag = "skills", params(ListQuery), responses(
     (status = 200, description = "The skills", body = SkillList<'static>),
     (status = 304, description = "They have the ETag of the header `If-None-Match`"),
-    (status = 401, description = "The credential is missing or wrong"),
     (status = 422, description = "A parameter is wrong", body = InvalidRequest),
-    (status = 503, description = "No source could be read yet"),
 ))]
 pub(super) async fn list(
     State(api): State<SkillsApi>,
@@ -47,10 +45,13 @@ pub(super) async fn list(
     };
     let catalog = api.service.catalog();
     let page = catalog.list(&caller.reader, &filter, offset, limit);
+    let is_paged = query.page > 0;
     let has_more = offset.saturating_add(page.skills.len()) < page.total;
     let meta = ListMeta {
         total: page.total,
-        paging: (query.page > 0).then_some(Paging { page: query.page, page_size, has_more }),
+        page: is_paged.then_some(query.page),
+        page_size: is_paged.then_some(page_size),
+        has_more: is_paged.then_some(has_more),
         message: (filter.text.is_some() && page.total == 0).then_some("no_matches"),
         ..sources(&api.service)
     };
@@ -97,17 +98,17 @@ fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
 }
 
 /// Returns a skill with its `SKILL.md` and its files.
-#[utoipa::path(get, path = "/skills/{id}", tag = "skills", params(("id" = String, Path, description = "The id")), responses(
+#[utoipa::path(get, path = "/skills/{id}", tag = "skills", params(("id" = String, Path, description = "The id", example = "incident-triage")), responses(
     (status = 200, description = "The skill", body = SkillDetail<'static>),
     (status = 304, description = "It has the ETag of the header `If-None-Match`"),
-    (status = 401, description = "The credential is missing or wrong"),
     (status = 404, description = "There is no such skill, or the caller may not read it", body = ErrorText),
+    (status = 422, description = "The id is no UTF-8 text", body = InvalidRequest),
 ))]
 pub(super) async fn show(
     State(api): State<SkillsApi>,
     caller: Caller,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathOf(id): PathOf,
 ) -> Result<Response, ApiError> {
     let skill = api.service.catalog().skill(&caller.reader, &id).ok_or(ApiError::UnknownSkill)?;
     Ok(tagged(&headers, &detail(&skill)))
@@ -127,12 +128,11 @@ fn detail(skill: &Skill) -> SkillDetail<'_> {
 /// A caller with a token adds personal skills, and skills of its teams. Agents use global skills only.
 #[utoipa::path(post, path = "/skills", tag = "skills", request_body = AddRequest, responses(
     (status = 201, description = "The skill", body = SkillDetail<'static>),
-    (status = 401, description = "The credential is missing or wrong"),
     (status = 403, description = "The caller may not add a skill with this visibility", body = ErrorText),
     (status = 409, description = "Another skill has the name, or there are too many", body = ErrorText),
     (status = 413, description = "The skill is too large", body = ErrorText),
     (status = 422, description = "The skill is faulty", body = InvalidRequest),
-    (status = 503, description = "The server has no directory for skills"),
+    (status = 503, description = "The server has no directory for skills, or cannot verify tokens now"),
 ))]
 pub(super) async fn add(
     State(api): State<SkillsApi>,
@@ -172,17 +172,17 @@ fn check_visibility(caller: &Caller, visibility: Visibility, teams: &[String]) -
 }
 
 /// Removes a skill that the caller added.
-#[utoipa::path(delete, path = "/skills/{id}", tag = "skills", params(("id" = String, Path, description = "The id")), responses(
+#[utoipa::path(delete, path = "/skills/{id}", tag = "skills", params(("id" = String, Path, description = "The id", example = "incident-triage")), responses(
     (status = 200, description = "It is removed", body = Removed),
-    (status = 401, description = "The credential is missing or wrong"),
     (status = 403, description = "The skill is not the caller's, or comes from a source", body = ErrorText),
     (status = 404, description = "There is no such skill, or the caller may not read it", body = ErrorText),
-    (status = 503, description = "The server has no directory for skills"),
+    (status = 422, description = "The id is no UTF-8 text", body = InvalidRequest),
+    (status = 503, description = "The server has no directory for skills, or cannot verify tokens now"),
 ))]
 pub(super) async fn remove(
     State(api): State<SkillsApi>,
     caller: Caller,
-    Path(id): Path<String>,
+    PathOf(id): PathOf,
 ) -> Result<Json<Removed>, ApiError> {
     let skill = api.service.catalog().skill(&caller.reader, &id).ok_or(ApiError::UnknownSkill)?;
     let is_added = skill.origin.kind == caipe_skills::SourceKind::AgentSkills;
@@ -195,7 +195,6 @@ pub(super) async fn remove(
 /// Reads the sources again. Running tasks are not touched: agents use the new catalogue from their next turn on.
 #[utoipa::path(post, path = "/skills/refresh", tag = "skills", params(RefreshQuery), responses(
     (status = 200, description = "The sources were read", body = RefreshView),
-    (status = 401, description = "The credential is missing or wrong"),
     (status = 422, description = "A parameter is wrong", body = InvalidRequest),
 ))]
 pub(super) async fn refresh(
@@ -222,7 +221,6 @@ pub(super) async fn refresh(
 /// Shows whether agents use the newest catalogue. They read it at each turn, so they do once there is one.
 #[utoipa::path(get, path = "/internal/supervisor/skills-status", tag = "skills", responses(
     (status = 200, description = "The state", body = StatusView),
-    (status = 401, description = "The credential is missing or wrong"),
 ))]
 pub(super) async fn status(State(api): State<SkillsApi>) -> Json<StatusView> {
     let merged_at = api.service.merged_at();

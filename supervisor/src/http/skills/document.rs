@@ -3,7 +3,8 @@
 use std::sync::LazyLock;
 
 use axum::http::header;
-use axum::response::{IntoResponse, Response};
+use axum::response::IntoResponse;
+use utoipa::openapi::Response;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, HttpAuthScheme, HttpBuilder, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
@@ -22,6 +23,13 @@ use super::{catalogue, hub, keys};
 )]
 struct SkillsDocument;
 
+/// The responses to a request without a sufficient credential, unless the operation describes others.
+const REFUSALS: [(&str, &str); 3] = [
+    ("401", "The credential is missing or wrong"),
+    ("403", "The credential does not permit the request; a catalogue key reads skills only"),
+    ("503", "The server cannot verify tokens now"),
+];
+
 /// The credentials of the API.
 struct Credentials;
 
@@ -32,6 +40,15 @@ impl Modify for Credentials {
         components.add_security_scheme("bearer", SecurityScheme::Http(bearer));
         let key = ApiKey::Header(ApiKeyValue::new("X-Caipe-Catalog-Key"));
         components.add_security_scheme("catalogKey", SecurityScheme::ApiKey(key));
+        for path in document.paths.paths.values_mut() {
+            let operations = [&mut path.get, &mut path.post, &mut path.delete];
+            for operation in operations.into_iter().flatten() {
+                for (status, description) in REFUSALS {
+                    let refusal = || Response::new(description).into();
+                    operation.responses.responses.entry(status.to_owned()).or_insert_with(refusal);
+                }
+            }
+        }
     }
 }
 
@@ -43,6 +60,6 @@ pub(super) fn text() -> &'static str {
 }
 
 /// Returns the document.
-pub(super) async fn json() -> Response {
-    ([(header::CONTENT_TYPE, "application/json")], text()).into_response()
+pub(super) async fn json() -> impl IntoResponse {
+    ([(header::CONTENT_TYPE, "application/json")], text())
 }

@@ -19,8 +19,7 @@ const NAME_CHARS: usize = 256;
 #[utoipa::path(post, path = "/skill-hubs/crawl", tag = "hubs", request_body = CrawlRequest, responses(
     (status = 200, description = "The skills", body = CrawlView),
     (status = 400, description = "The type, the location or the reference of the token is wrong", body = ErrorCode),
-    (status = 401, description = "The credential is missing or wrong"),
-    (status = 403, description = "A key of the catalogue shows no repositories", body = ErrorText),
+    (status = 413, description = "The request is too large", body = ErrorText),
     (status = 422, description = "The request is wrong", body = InvalidRequest),
     (status = 429, description = "Other repositories are being read", body = ErrorCode),
     (status = 502, description = "The repository cannot be read", body = ErrorCode),
@@ -64,7 +63,6 @@ fn is_hub_token(variable: &str) -> bool {
 /// Checks the content of a skill for hidden text and for typical prompt injection.
 #[utoipa::path(post, path = "/skills/scan-content", tag = "skills", request_body = ScanRequest, responses(
     (status = 200, description = "The result", body = ScanView),
-    (status = 401, description = "The credential is missing or wrong"),
     (status = 413, description = "The content is too large", body = ErrorText),
     (status = 422, description = "The request is wrong", body = InvalidRequest),
 ))]

@@ -26,7 +26,7 @@ pub(super) struct ListQuery {
     pub(super) visibility: Option<VisibilityName>,
     /// The page, from 1; 0 lists everything.
     #[serde(default)]
-    #[param(minimum = 0, maximum = 1_000_000)]
+    #[param(minimum = 0, maximum = 4_294_967_295_u32, format = Int64)]
     pub(super) page: u32,
     /// The skills of a page, 1 to 100; other numbers are clamped.
     #[serde(default = "fifty")]
@@ -162,22 +162,24 @@ pub(super) struct SkillList<'a> {
 pub(super) struct ListMeta {
     /// How many skills match in all.
     pub(super) total: usize,
-    #[serde(flatten)]
-    pub(super) paging: Option<Paging>,
+    /// The page, the most skills of a page, and whether there is another page; absent in a list of everything.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(super) page: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(super) page_size: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
+    pub(super) has_more: Option<bool>,
     /// The kinds of sources that were read.
     pub(super) sources_loaded: Vec<&'static str>,
     /// The names of the sources whose last read failed.
     pub(super) unavailable_sources: Vec<String>,
+    /// `no_matches`; absent if there are some.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(required = false, nullable = false)]
     pub(super) message: Option<&'static str>,
-}
-
-/// The place of a page.
-#[derive(Debug, Serialize, ToSchema)]
-pub(super) struct Paging {
-    pub(super) page: u32,
-    pub(super) page_size: usize,
-    pub(super) has_more: bool,
 }
 
 /// A skill with its files.
@@ -203,7 +205,11 @@ pub(super) struct FileView<'a> {
 #[serde(deny_unknown_fields)]
 pub(super) struct AddRequest {
     /// The `SKILL.md`.
-    #[schema(min_length = 1, max_length = 262_144)]
+    #[schema(
+        min_length = 1,
+        max_length = 262_144,
+        example = "---\nname: restart-checkout\ndescription: Restarts the checkout.\n---\nWait until no payment is open.\n"
+    )]
     pub(super) content: String,
     /// Other files: paths and texts.
     #[serde(default)]
@@ -265,8 +271,8 @@ pub(super) struct StatusView {
 #[serde(deny_unknown_fields)]
 pub(super) struct KeyRequest {
     /// Days until the key expires; without it, it does not.
-    #[schema(minimum = 1, maximum = 3650)]
-    pub(super) expires_in_days: Option<u32>,
+    #[schema(value_type = Option<u32>, minimum = 1, maximum = 3650)]
+    pub(super) expires_in_days: Option<f64>,
 }
 
 /// A new key. The server does not show it again.
@@ -317,10 +323,13 @@ pub(super) struct KeyRevoked {
 pub(super) struct CrawlRequest {
     /// `github`.
     #[serde(rename = "type")]
+    #[schema(pattern = "^github$")]
     pub(super) kind: String,
     /// `OWNER/NAME`.
+    #[schema(pattern = r"^(?!\.+/)[A-Za-z0-9._-]{1,100}/(?!\.+$)[A-Za-z0-9._-]{1,100}$")]
     pub(super) location: String,
     /// The variable of the server with the token: `GITHUB_TOKEN`, or one that begins with `SKILL_HUB_`.
+    #[schema(pattern = "^(GITHUB_TOKEN|SKILL_HUB_[A-Z0-9_]+)?$")]
     pub(super) credentials_ref: Option<String>,
 }
 
