@@ -80,6 +80,23 @@ pub const TOOLS_KEY: &str = "CAIPE_TOOLS_KEY";
 pub fn tools_key(supervisor: &str, agent: &str) -> String {
     format!("{}.tools-key", self::agent(supervisor, agent))
 }
+/// The Deployment, Service and so on of the Slack bot. Ends in a hash that differs from that of every agent and tool server,
+/// because no tool server has an empty name.
+pub fn slack_bot(supervisor: &str) -> String {
+    unique_name(&[supervisor, "slack-bot", ""])
+}
+/// The port of the Slack bot: probes, and events over HTTP.
+pub const SLACK_PORT: u16 = 3000;
+/// The variable with the mode of the Slack bot.
+pub const SLACK_MODE: &str = "SLACK_INTEGRATION_BOT_MODE";
+/// The key of a Secret, and the variable, with the bot token of the Slack app.
+pub const SLACK_BOT_TOKEN: &str = "SLACK_BOT_TOKEN";
+/// The key of a Secret, and the variable, with the app-level token of the Slack app.
+pub const SLACK_APP_TOKEN: &str = "SLACK_APP_TOKEN";
+/// The key of a Secret, and the variable, with the signing secret of the Slack app.
+pub const SLACK_SIGNING_SECRET: &str = "SLACK_SIGNING_SECRET";
+/// The variable with the SQLite file of the Slack bot.
+pub const SLACK_DATABASE: &str = "CAIPE_SLACK_DATABASE";
 /// The port of a built-in tool server in pods of its own.
 pub const TOOLS_PORT: u16 = 8101;
 /// The bearer token of `/internal/status`.
@@ -111,6 +128,9 @@ mod tests {
         let name = tool_server(&long, &agents, &"t".repeat(32));
         assert!(name.len() <= LABEL, "{name}");
         assert_ne!(tool_server("a", "b-c", "d"), tool_server("a", "b", "c-d"));
+        assert_eq!(slack_bot(&long).len(), LABEL);
+        assert_ne!(slack_bot("a"), agent("a", "slack-bot"));
+        assert_ne!(slack_bot(&long), agent(&long, "slack-bot"));
         assert_ne!(sidecar("b-c", "d"), sidecar("b", "c-d"));
         assert!(sidecar(&agents, &"t".repeat(32)).len() <= LABEL);
     }

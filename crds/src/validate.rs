@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use crate::catalogue;
 use crate::fault::Fault;
-use crate::names::{AGENT_KEY, OWN_AGENT_KEY, PORT, SHARED_KEY, STATUS_TOKEN, TOOLS_KEY, normal};
+use crate::names::{
+    AGENT_KEY, OWN_AGENT_KEY, PORT, SHARED_KEY, SLACK_DATABASE, STATUS_TOKEN, TOOLS_KEY, normal,
+};
 use crate::placement::SupportedPlacements;
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
@@ -14,6 +16,7 @@ use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
 use crate::resource::network::{IpBlock, NetworkPeer, NetworkPolicy, NetworkPolicyMode};
 use crate::resource::settings::Sqlite;
+use crate::resource::slack::Slack;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
 use crate::values::{Amount, is_cidr, is_destination, is_domain, is_url};
 
@@ -65,6 +68,11 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
     let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN, TOOLS_KEY];
     let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));
     found.rule("spec", is_free, rules::ENV_RESERVED);
+    if let Some(slack) = &spec.slack {
+        found.slack("spec.slack", slack);
+        let has_key = spec.auth.as_ref().is_none_or(|auth| auth.shared_key.is_some());
+        found.rule("spec", has_key, rules::SLACK_AUTH);
+    }
     found.service_account("spec.serviceAccount", spec.service_account.as_ref());
     if let Some(policy) = &spec.network_policy {
         found.network_policy("spec.networkPolicy", policy);
@@ -123,6 +131,13 @@ fn is_template(url: &str) -> bool {
     rest.map_or_else(|| url.starts_with("${"), |rest| !rest.starts_with([' ', ':', '/', '?', '#']))
 }
 
+/// Whether the operator sets the variable of the Slack bot: the key, addresses, and the mode and the tokens by both of their names.
+fn is_set_for_bot(name: &str) -> bool {
+    let slack = name.strip_prefix("SLACK_INTEGRATION_").or_else(|| name.strip_prefix("SLACK_"));
+    matches!(name, SHARED_KEY | "CAIPE_URL" | "CAIPE_SLACK_LISTEN" | SLACK_DATABASE)
+        || matches!(slack, Some("BOT_MODE" | "BOT_TOKEN" | "APP_TOKEN" | "SIGNING_SECRET"))
+}
+
 fn count<const N: usize>(set: [bool; N]) -> usize {
     set.into_iter().filter(|set| *set).count()
 }
@@ -176,6 +191,12 @@ impl Found {
         self.rule(&format!("{path}.existingClaim"), claim.is_none_or(is_domain), rules::CLAIM_NAME);
         let is_created = size.is_some() || class.is_some() || reclaim_policy.is_some();
         self.rule(path, !(claim.is_some() && is_created), rules::EXISTING_CLAIM);
+    }
+
+    fn slack(&mut self, path: &str, slack: &Slack) {
+        self.variables(&format!("{path}.env"), &slack.env);
+        self.rule(path, slack.env.iter().all(|variable| !is_set_for_bot(&variable.name)), rules::SLACK_ENV);
+        self.resources(&format!("{path}.resources"), slack.resources.as_ref());
     }
 
     fn network_policy(&mut self, path: &str, policy: &NetworkPolicy) {

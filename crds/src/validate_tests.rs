@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 58] = [
+const CASES: [(&str, &str, &str, &str); 60] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -100,6 +100,18 @@ const CASES: [(&str, &str, &str, &str); 58] = [
         "spec.agents[0]",
         "{ agents: [{ name: jira, delegates: [github, jira] }, { name: github }] }",
         "{ agents: [{ name: jira, delegates: [github] }, { name: github }] }",
+    ),
+    (
+        rules::SLACK_AUTH,
+        "spec",
+        "{ slack: { secretRef: { name: a } }, auth: { oauth2: { issuer: a, audience: b, jwksUri: 'http://c' } } }",
+        "{ slack: { secretRef: { name: a } }, auth: { sharedKey: { secretKeyRef: { name: b, key: c } } } }",
+    ),
+    (
+        rules::SLACK_ENV,
+        "spec.slack",
+        "{ slack: { secretRef: { name: a }, env: [{ name: SLACK_INTEGRATION_APP_TOKEN, value: b }] } }",
+        "{ slack: { secretRef: { name: a }, env: [{ name: SLACK_INTEGRATION_BOT_CONFIG, value: b }] } }",
     ),
     (
         rules::SKILL_SOURCE,

@@ -12,14 +12,15 @@ pub const NAME: &str = "app.kubernetes.io/name";
 pub const PRODUCT: &str = "caipe";
 /// Kubernetes' own label for the installation that an object belongs to: here the supervisor.
 pub const INSTANCE: &str = "app.kubernetes.io/instance";
-/// Kubernetes' own label for the component: [`COMPONENT_SUPERVISOR`], [`COMPONENT_AGENT`] or
-/// [`COMPONENT_TOOL_SERVER`].
+/// Kubernetes' own label for the component: [`COMPONENT_SUPERVISOR`], [`COMPONENT_AGENT`],
+/// [`COMPONENT_TOOL_SERVER`] or [`COMPONENT_SLACK_BOT`].
 pub const COMPONENT: &str = "app.kubernetes.io/component";
 /// The supervisor itself.
 pub const COMPONENT_SUPERVISOR: &str = "supervisor";
 pub const COMPONENT_AGENT: &str = "agent";
 /// A tool server with pods of its own.
 pub const COMPONENT_TOOL_SERVER: &str = "tool-server";
+pub const COMPONENT_SLACK_BOT: &str = "slack-bot";
 /// The agent of an object.
 pub const AGENT: &str = "caipe.io/agent";
 /// The tool server of an object.

@@ -6,6 +6,7 @@ use std::fmt;
 use caipe_crds::CaipeSupervisor;
 use caipe_crds::digest::sha256_hex;
 use caipe_crds::resource::common::PodTemplate;
+use caipe_crds::resource::slack::Slack;
 use k8s_openapi::ByteString;
 use serde_json::Value;
 
@@ -83,7 +84,21 @@ pub fn referenced(resource: &CaipeSupervisor) -> Names {
     for agent in resource.spec.agents().iter().filter(|agent| agent.enabled) {
         names.add_agent(agent);
     }
+    // The supervisor does not need those of its Slack bot.
+    if let Some(slack) = &resource.spec.slack {
+        let Missing { config_maps, secrets } = of_slack(slack);
+        names.optional.config_maps.extend(config_maps);
+        names.optional.secrets.extend(secrets);
+        let keys = slack.env.iter().filter_map(|variable| variable.secret_key_ref.as_ref());
+        names.optional.secrets.extend(keys.map(|key| key.name.clone()));
+    }
     names.settled()
+}
+
+/// The references without which the Slack bot does not start.
+pub fn of_slack(slack: &Slack) -> Missing {
+    let config_maps = slack.config_map_ref.iter().map(|map| map.name.clone()).collect();
+    Missing { config_maps, secrets: BTreeSet::from([slack.secret_ref.name.clone()]) }
 }
 
 /// The names in variables and volumes of a whole or partial pod template. Secrets of image registries are the

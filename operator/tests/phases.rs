@@ -79,6 +79,7 @@ impl BuildContext {
             starting: &[],
             trouble: self.trouble,
             remotes: &BTreeMap::new(),
+            slack: None,
             pending_rollout: None,
             unreadable_budgets: None,
             now: "2026-11-22T09:00:00Z".parse()?,

@@ -24,6 +24,7 @@ mod object;
 pub mod rules;
 pub mod settings;
 pub mod skills;
+pub mod slack;
 #[cfg(feature = "kubernetes")]
 pub mod status;
 pub mod workflow;
@@ -42,6 +43,7 @@ use model::Model;
 use network::NetworkPolicy;
 use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
 use skills::Skills;
+use slack::Slack;
 use workflow::Workflows;
 
 #[cfg(not(feature = "kubernetes"))]
@@ -76,6 +78,7 @@ pub use status::CaipeSupervisorStatus;
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
     validation = Rule::new("(has(self.auth) && has(self.auth.oauth2)) || ((!has(self.approvers) || size(self.approvers) == 0) && (!has(self.agents) || self.agents.all(a, !has(a.approvers) || size(a.approvers) == 0)))").message(rules::APPROVERS_AUTH),
     validation = Rule::new("has(self.skills) || !has(self.agents) || self.agents.all(a, !has(a.skills))").message(rules::SKILLS_UNUSED),
+    validation = Rule::new("!has(self.slack) || !has(self.auth) || has(self.auth.sharedKey)").message(rules::SLACK_AUTH),
     validation = Rule::new("!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_AGENT_KEY', 'CAIPE_OWN_AGENT_KEY', 'CAIPE_STATUS_TOKEN', 'CAIPE_TOOLS_KEY']))").message(rules::ENV_RESERVED),
 )]
 pub struct CaipeSupervisorSpec {
@@ -112,6 +115,9 @@ pub struct CaipeSupervisorSpec {
     /// The skills of the supervisor and its agents. If absent, variables decide.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Skills>,
+    /// The Slack bot of the supervisor. If absent, there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slack: Option<Slack>,
     /// What runs may use: calls, tokens, money and time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budgets: Option<Budgets>,

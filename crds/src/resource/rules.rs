@@ -58,6 +58,11 @@ pub const ENV_VALUE: &str = "a variable has one source: set exactly one of value
 pub const SKILL_SOURCE: &str = "a source of skills is a ConfigMap, a directory or a commit: set exactly one of configMapRef, path and github";
 /// Lists of skills need skills.
 pub const SKILLS_UNUSED: &str = "there are no skills that agents[].skills could limit: set spec.skills, which may be `{}` for the skills of the program, or remove the lists";
+/// The bot has no token of an issuer.
+pub const SLACK_AUTH: &str =
+    "the Slack bot calls the supervisor with the shared key: set auth.sharedKey as well, or remove slack";
+/// The operator sets these variables of the bot.
+pub const SLACK_ENV: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_URL, CAIPE_SLACK_LISTEN, CAIPE_SLACK_DATABASE, the mode and the tokens: remove them from env (secretRef names the tokens)";
 /// A tool server has one kind.
 pub const MCP_KIND: &str = "a tool server is a child process, an endpoint or a container: set exactly one of stdio, http and container";
 /// Port 8000 belongs to the agent.
@@ -121,6 +126,8 @@ pub(super) const EXISTING_CLAIM_CEL: &str =
     "!has(self.existingClaim) || !(has(self.size) || has(self.storageClassName) || has(self.reclaimPolicy))";
 /// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's or one of the stores is a server.
 pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
+/// The CEL of [`SLACK_ENV`].
+pub(super) const SLACK_ENV_CEL: &str = "!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_URL', 'CAIPE_SLACK_LISTEN', 'CAIPE_SLACK_DATABASE', 'SLACK_BOT_MODE', 'SLACK_INTEGRATION_BOT_MODE', 'SLACK_BOT_TOKEN', 'SLACK_INTEGRATION_BOT_TOKEN', 'SLACK_APP_TOKEN', 'SLACK_INTEGRATION_APP_TOKEN', 'SLACK_SIGNING_SECRET', 'SLACK_INTEGRATION_SIGNING_SECRET']))";
 /// The CEL of [`REPLICAS`].
 pub(super) const REPLICAS_CEL: &str = "!has(self.replicas) || self.replicas <= 1 || (has(self.store) && (has(self.store.redis) || has(self.store.mongodb)))";
 /// The CEL of [`NETWORK_DISABLED`].
@@ -161,7 +168,9 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 42] = [
+pub const ALL: [&str; 44] = [
+    SLACK_AUTH,
+    SLACK_ENV,
     SKILL_SOURCE,
     SKILLS_UNUSED,
     APPROVER_KIND,

@@ -35,7 +35,7 @@ pub struct CaipeSupervisorStatus {
     /// The labels of the supervisor's pods.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selector: Option<String>,
-    /// `Ready` and `AgentsConnected` always; `Reconciling`, `Stalled` and `Degraded` only while true.
+    /// `Ready` and `AgentsConnected` always; `SlackReady` with `slack`; `Reconciling`, `Stalled` and `Degraded` only while true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[x_kube(merge_strategy = list_map("type"))]
     pub conditions: Vec<Condition>,

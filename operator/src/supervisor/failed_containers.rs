@@ -16,6 +16,7 @@ pub enum PodOwner {
         /// Its name among those of the agent.
         name: String,
     },
+    SlackBot,
 }
 
 impl PodOwner {
@@ -27,6 +28,7 @@ impl PodOwner {
                 let (agent, name) = (pod.agent.as_deref()?, pod.tool_server.as_deref()?);
                 Some(Self::ToolServer { agent: agent.to_owned(), name: name.to_owned() })
             }
+            labels::COMPONENT_SLACK_BOT => Some(Self::SlackBot),
             _ => None,
         }
     }
@@ -36,6 +38,7 @@ impl PodOwner {
         match self {
             Self::Supervisor => String::new(),
             Self::Agent(agent) => agent.clone(),
+            Self::SlackBot => "spec.slack".to_owned(),
             Self::ToolServer { agent, name } => format!("{agent}/{name}"),
         }
     }
@@ -46,6 +49,7 @@ impl fmt::Display for PodOwner {
         match self {
             Self::Supervisor => f.write_str("the supervisor"),
             Self::Agent(agent) => write!(f, "agent {agent}"),
+            Self::SlackBot => f.write_str("the Slack bot"),
             Self::ToolServer { agent, name } => write!(f, "tool server {name} of agent {agent}"),
         }
     }

@@ -7,7 +7,7 @@ use kube::core::ObjectMeta;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::build::{AgentObjects, Objects, ToolServerObjects};
+use super::build::{AgentObjects, Objects, SlackBotObjects, ToolServerObjects};
 use crate::kind::Kind;
 use crate::labels;
 
@@ -76,6 +76,7 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
         deployment,
         agents,
         tool_servers,
+        slack_bot,
     } = objects;
     let mut all: Vec<Manifest> =
         optional(Kind::ServiceAccount, service_account.as_ref())?.into_iter().collect();
@@ -100,6 +101,12 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     all.push(manifest(Kind::Service, &service)?);
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);
+    if let Some(SlackBotObjects { service_account, service, network_policy, deployment }) = slack_bot {
+        all.extend(optional(Kind::ServiceAccount, service_account.as_ref())?);
+        all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
+        all.extend(optional(Kind::Service, service.as_ref())?);
+        all.push(manifest(Kind::Deployment, &deployment)?);
+    }
     Ok(all)
 }
 

@@ -13,12 +13,13 @@ use super::failed_containers::{self, PodOwner};
 use super::manifest::Manifest;
 use super::orphans::Use;
 use super::rollouts::Progress;
-use super::status::RemoteFacts;
+use super::status::{RemoteFacts, SlackFacts};
 use crate::cache::{Child, ObservedState, Pod, Workload};
 use crate::key::Key;
 use crate::kind::Kind;
 use crate::labels;
 use crate::probe::{Endpoints, PodTarget, ProbeResults, Targets};
+use crate::references::Missing;
 
 /// The observed objects and probe results of a supervisor.
 #[derive(Debug)]
@@ -138,9 +139,11 @@ impl Observation {
         manifests.iter().filter(is_outdated).map(|manifest| manifest.name.clone()).collect()
     }
 
-    /// The progress of all Deployments.
+    /// The progress of all Deployments but the Slack bot's: its tokens say nothing about the installation.
     pub fn progress(&self) -> Progress {
-        let workloads = || self.observed.workloads.values();
+        let bot = names::slack_bot(&self.name);
+        let serving = || self.observed.workloads.iter().filter(|(name, _)| ***name != *bot);
+        let workloads = || serving().map(|(_, workload)| workload);
         if workloads().any(|workload| !workload.rolled_out && workload.failure.is_some()) {
             Progress::Failed
         } else if workloads().all(|workload| workload.rolled_out) {
@@ -179,6 +182,15 @@ impl Observation {
 
     pub fn failed_containers(&self) -> BTreeMap<PodOwner, String> {
         failed_containers::failed_containers(self.observed.pods.values())
+    }
+
+    /// The facts about the Slack bot, which waits for the `missing` references.
+    pub fn slack(&self, missing: Missing) -> SlackFacts {
+        let workload = self.observed.workloads.get(names::slack_bot(&self.name).as_str()).cloned();
+        let pods = self.observed.pods.values().filter(|pod| !pod.deleting);
+        let mut bots = pods.filter(|pod| *pod.component == *labels::COMPONENT_SLACK_BOT);
+        let trouble = bots.find_map(|pod| pod.trouble.as_ref()).map(ToString::to_string);
+        SlackFacts { missing, workload, trouble }
     }
 
     /// The facts about pods of remote agents and tool servers.

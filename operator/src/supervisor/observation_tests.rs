@@ -169,6 +169,7 @@ fn failed_containers_are_assigned_to_their_component() {
         ("d", server("files")),
         ("e", server("search")),
         ("f", killed(labels::COMPONENT_SUPERVISOR, false)),
+        ("g", killed(labels::COMPONENT_SLACK_BOT, false)),
     ];
     let reported =
         observation(&pods, &[]).failed_containers().into_iter().map(|(owner, how)| format!("{owner}: {how}"));
@@ -179,10 +180,23 @@ fn failed_containers_are_assigned_to_their_component() {
             "agent jira: OOMKilled",
             "tool server files of agent jira: OOMKilled",
             "tool server search of agent jira: OOMKilled",
+            "the Slack bot: OOMKilled",
         ]
     );
     assert!(
         observation(&[("b", killed(agent, true))], &[]).failed_containers().is_empty(),
         "one that goes is nobody's trouble"
     );
+}
+
+#[test]
+fn the_slack_bot_does_not_count_for_the_progress_of_a_rollout() {
+    let mut observation = observation(&[], &[]);
+    let workloads = &mut Arc::make_mut(&mut observation.observed).workloads;
+    let failed = Workload { failure: Some("no pod".into()), ..Workload::default() };
+    workloads.insert("platform".into(), Workload { rolled_out: true, ..Workload::default() });
+    workloads.insert(names::slack_bot("platform").as_str().into(), failed.clone());
+    assert_eq!(observation.progress(), Progress::Done);
+    Arc::make_mut(&mut observation.observed).workloads.insert("platform".into(), failed);
+    assert_eq!(observation.progress(), Progress::Failed);
 }

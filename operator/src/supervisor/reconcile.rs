@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use caipe_crds::resource::slack::Slack;
 use caipe_crds::{CaipeSupervisor, Fault, Faults, RenderedSpec};
 use jiff::Timestamp;
 use kube::{Client, ResourceExt};
@@ -32,6 +33,7 @@ use super::validate::validate;
 use crate::cache::{Cache, Workload};
 use crate::defaults::Defaults;
 use crate::key::Key;
+use crate::kind::Kind;
 use crate::labels;
 use crate::metrics::labels::{Category, MigrationStage, Outcome, Step};
 use crate::metrics::{Metrics, ReconcileTimer};
@@ -285,6 +287,16 @@ impl<'a> Reconciler<'a> {
         manifest::manifests(objects).map_err(|error| invalid(error.to_string()))
     }
 
+    /// The references of the Slack bot that do not exist.
+    fn missing_of_slack(&self, slack: &Slack) -> Missing {
+        let is_missing =
+            |kind, name: &String| self.cx.cache.version(kind, self.key.namespace(), name).is_none();
+        let mut missing = references::of_slack(slack);
+        missing.config_maps.retain(|name| is_missing(Kind::ConfigMap, name));
+        missing.secrets.retain(|name| is_missing(Kind::Secret, name));
+        missing
+    }
+
     async fn report(&mut self, reconciled: &Reconciled, timer: &ReconcileTimer<'_>) -> Result<bool, Error> {
         // After a start the status stays until the first probes.
         if self.resource.status.is_some() && reconciled.refusal.is_none() && self.observation.is_first() {
@@ -299,6 +311,8 @@ impl<'a> Reconciler<'a> {
         let before = reported.as_ref().map(|reported| &reported.status).or(seen);
         let (reports, starting) = (self.observation.reports(), self.observation.starting());
         let agent_reports: Vec<_> = self.observation.agent_reports().map(|(_, report)| report).collect();
+        let slack = self.resource.spec.slack.as_ref();
+        let slack = slack.map(|slack| self.observation.slack(self.missing_of_slack(slack)));
         let status = super::status::status(Facts {
             resource: self.resource,
             generation: self.resource.metadata.generation.unwrap_or(0),
@@ -315,6 +329,7 @@ impl<'a> Reconciler<'a> {
             agent_reports: &agent_reports,
             trouble: trouble.as_deref(),
             remotes: &remotes,
+            slack: slack.as_ref(),
             pending_rollout: reconciled.pending_rollout.as_deref(),
             unreadable_budgets: self.unreadable_budgets,
             now: self.now,

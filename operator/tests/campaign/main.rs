@@ -28,6 +28,7 @@ mod recovery;
 mod rollouts;
 mod script;
 mod several_operators;
+mod slack_bot;
 mod stale_views;
 mod unreadable_namespaces;
 mod volumes;

@@ -18,10 +18,10 @@ pub enum BotError {
         /// The reason.
         reason: String,
     },
-    /// Events over HTTP cannot be received.
-    #[error("failed to serve events over HTTP: {0}")]
+    /// The endpoints cannot be served.
+    #[error("failed to serve probes and events over HTTP: {0}")]
     Listen(std::io::Error),
-    /// The mode lacks its token or its listener.
-    #[error("failed to receive events: Socket Mode needs an app token, HTTP a signing secret and an address")]
+    /// The mode lacks its token.
+    #[error("failed to receive events: Socket Mode needs an app token, HTTP a signing secret")]
     Mode,
 }

@@ -1,6 +1,7 @@
-//! Events over HTTP, signed by Slack.
+//! The HTTP endpoints: probes, and events that Slack signs.
 
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use aws_lc_rs::hmac;
@@ -12,8 +13,11 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Map, Value, json};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
 
 use crate::accept::Reply;
+use crate::error::BotError;
 use crate::event::Incoming;
 use crate::state::Bot;
 
@@ -22,34 +26,69 @@ const MOST_AGE: u64 = 5 * 60;
 /// The largest request, in bytes.
 const MOST_BYTES: usize = 2 * 1024 * 1024;
 
-struct Endpoint {
-    bot: Bot,
-    secret: SecretString,
+/// The HTTP endpoints of a bot: `/health` and `/ready`, and `/slack/events` once the bot receives events over HTTP. Clones are the
+/// same endpoints.
+#[derive(Debug, Clone, Default)]
+pub struct Endpoints(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    is_ready: AtomicBool,
+    /// The receiver of events, with the signing secret.
+    receiver: OnceLock<(Bot, SecretString)>,
 }
 
-/// The routes of the bot: events, interactions and commands at one path or at three, and the probes.
-pub(crate) fn router(bot: Bot, secret: SecretString) -> Router {
-    let endpoint = Arc::new(Endpoint { bot, secret });
-    Router::new()
-        .route("/slack/events", post(receive))
-        .route("/slack/interactive", post(receive))
-        .route("/slack/commands", post(receive))
-        .route("/health", get(|| async { "ok" }))
-        .route("/ready", get(|| async { "ok" }))
-        .layer(DefaultBodyLimit::max(MOST_BYTES))
-        .with_state(endpoint)
+impl Endpoints {
+    /// Serves until `shutdown`: events, interactions and commands at one path or at three, and the probes.
+    ///
+    /// # Errors
+    /// If the listener fails.
+    pub async fn serve(self, listener: TcpListener, shutdown: CancellationToken) -> Result<(), BotError> {
+        let router = Router::new()
+            .route("/slack/events", post(receive))
+            .route("/slack/interactive", post(receive))
+            .route("/slack/commands", post(receive))
+            .route("/health", get(|| async { "ok" }))
+            .route("/ready", get(ready))
+            .layer(DefaultBodyLimit::max(MOST_BYTES))
+            .with_state(self);
+        let serve = axum::serve(listener, router);
+        let served = serve.with_graceful_shutdown(async move { shutdown.cancelled().await }).await;
+        served.map_err(BotError::Listen)
+    }
+
+    /// Passes events with a signature by this secret to the bot.
+    pub(crate) fn receive(&self, bot: Bot, secret: SecretString) {
+        if self.0.receiver.set((bot, secret)).is_ok() {
+            self.set_ready(true);
+        }
+    }
+
+    /// Whether the bot receives events, which `/ready` reports.
+    pub(crate) fn set_ready(&self, is_ready: bool) {
+        self.0.is_ready.store(is_ready, Ordering::Relaxed);
+    }
 }
 
-async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body: Bytes) -> Response {
+async fn ready(State(Endpoints(inner)): State<Endpoints>) -> (StatusCode, &'static str) {
+    if inner.is_ready.load(Ordering::Relaxed) {
+        (StatusCode::OK, "ok")
+    } else {
+        (StatusCode::SERVICE_UNAVAILABLE, "the bot receives no events: its log has the reason")
+    }
+}
+
+async fn receive(State(Endpoints(inner)): State<Endpoints>, headers: HeaderMap, body: Bytes) -> Response {
+    let Some((bot, secret)) = inner.receiver.get() else {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the bot receives no events over HTTP").into_response();
+    };
+    if bot.shutdown.is_cancelled() {
+        return (StatusCode::SERVICE_UNAVAILABLE, "the bot stops").into_response();
+    }
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs());
     let header = |name: &str| headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or_default();
-    let signed = is_signed(
-        &endpoint.secret,
-        header("x-slack-request-timestamp"),
-        header("x-slack-signature"),
-        &body,
-        now,
-    );
+    let signed =
+        is_signed(secret, header("x-slack-request-timestamp"), header("x-slack-signature"), &body, now);
     if !signed {
         return (StatusCode::UNAUTHORIZED, "the signature is wrong or too old").into_response();
     }
@@ -67,7 +106,7 @@ async fn receive(State(endpoint): State<Arc<Endpoint>>, headers: HeaderMap, body
         Incoming::of_interaction(&payload)
     };
     let Some(incoming) = incoming else { return StatusCode::OK.into_response() };
-    match endpoint.bot.accept(incoming) {
+    match bot.accept(incoming) {
         Reply::Accepted(None) => StatusCode::OK.into_response(),
         Reply::Accepted(Some(response)) => axum::Json(response).into_response(),
         Reply::Busy => StatusCode::SERVICE_UNAVAILABLE.into_response(),

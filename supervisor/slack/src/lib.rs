@@ -32,6 +32,7 @@ mod turn;
 
 pub use api::ApiError;
 pub use error::BotError;
+pub use http::Endpoints;
 pub use manifest::manifest;
 pub use run::run;
 pub use settings::{

@@ -8,10 +8,11 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api::{Api, ApiError};
 use crate::error::BotError;
+use crate::http::Endpoints;
 use crate::settings::{Mode, Settings};
+use crate::socket;
 use crate::state::Bot;
 use crate::store::Store;
-use crate::{http, socket};
 
 /// How long running turns may take to save their state at the end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -19,15 +20,15 @@ const GRACE: Duration = Duration::from_secs(5);
 /// The time between two deletions of old entries.
 const FORGETTING: Duration = Duration::from_hours(1);
 
-/// Runs the bot until `shutdown`.
+/// Runs the bot until `shutdown`. Events over HTTP arrive at the `endpoints`, which report when the bot is ready.
 ///
 /// # Errors
-/// If Slack rejects the tokens, the database cannot be used, or the port of HTTP events is not free.
+/// If Slack rejects the tokens, or the database cannot be used.
 pub async fn run(
     settings: Settings,
     client: A2aClient,
     http: reqwest::Client,
-    listener: Option<tokio::net::TcpListener>,
+    endpoints: Endpoints,
     shutdown: CancellationToken,
 ) -> Result<(), BotError> {
     let api = Api::new(http.clone(), &settings.api, settings.bot_token.clone());
@@ -39,7 +40,8 @@ pub async fn run(
     let bot = Bot::new(settings, api, client, store, &own, stop.clone());
     bot.resume_turns();
     bot.tracker.spawn(forget_old(bot.clone()));
-    let result = receive(&bot, http, listener).await;
+    let result = receive(&bot, http, &endpoints).await;
+    endpoints.set_ready(false);
     stop.cancel();
     bot.tracker.close();
     if tokio::time::timeout(GRACE, bot.tracker.wait()).await.is_err() {
@@ -74,21 +76,16 @@ async fn authenticate(api: &Api, shutdown: &CancellationToken) -> Result<Value, 
     }
 }
 
-async fn receive(
-    bot: &Bot,
-    http: reqwest::Client,
-    listener: Option<tokio::net::TcpListener>,
-) -> Result<(), BotError> {
-    match (bot.settings.mode, listener, &bot.settings.signing_secret, &bot.settings.app_token) {
-        (Mode::Http, Some(listener), Some(secret), _) => {
-            let shutdown = bot.shutdown.clone();
-            let serve = axum::serve(listener, http::router(bot.clone(), secret.clone()));
-            let served = serve.with_graceful_shutdown(async move { shutdown.cancelled().await }).await;
-            served.map_err(BotError::Listen)
+async fn receive(bot: &Bot, http: reqwest::Client, endpoints: &Endpoints) -> Result<(), BotError> {
+    match (bot.settings.mode, &bot.settings.signing_secret, &bot.settings.app_token) {
+        (Mode::Http, Some(secret), _) => {
+            endpoints.receive(bot.clone(), secret.clone());
+            bot.shutdown.cancelled().await;
+            Ok(())
         }
-        (Mode::Socket, _, _, Some(token)) => {
+        (Mode::Socket, _, Some(token)) => {
             let api = Api::new(http, &bot.settings.api, token.clone());
-            Ok(socket::run(bot, &api, &bot.shutdown).await?)
+            Ok(socket::run(bot, &api, endpoints, &bot.shutdown).await?)
         }
         _ => Err(BotError::Mode),
     }

@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::accept::Reply;
 use crate::api::{Api, ApiError};
 use crate::event::Incoming;
+use crate::http::Endpoints;
 use crate::state::Bot;
 
 /// The wait before the first reconnect, and the longest one.
@@ -38,12 +39,18 @@ enum Closed {
 ///
 /// # Errors
 /// If Slack rejects the app token.
-pub(crate) async fn run(bot: &Bot, api: &Api, shutdown: &CancellationToken) -> Result<(), ApiError> {
+pub(crate) async fn run(
+    bot: &Bot,
+    api: &Api,
+    endpoints: &Endpoints,
+    shutdown: &CancellationToken,
+) -> Result<(), ApiError> {
     let mut wait = FIRST_WAIT;
     loop {
         let reason = match open(api).await {
             Ok(socket) => {
                 tracing::info!("connected to Slack");
+                endpoints.set_ready(true);
                 wait = FIRST_WAIT;
                 match receive(bot, socket, shutdown).await {
                     Closed::Stopped => return Ok(()),
@@ -59,6 +66,7 @@ pub(crate) async fn run(bot: &Bot, api: &Api, shutdown: &CancellationToken) -> R
                 error.to_string()
             }
         };
+        endpoints.set_ready(false);
         let pause = wait.mul_f32(0.5 + fastrand::f32() / 2.0);
         tracing::warn!(reason, "lost the connection to Slack; reconnecting in {:.1} s", pause.as_secs_f32());
         tokio::select! {

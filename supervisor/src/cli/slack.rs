@@ -1,11 +1,12 @@
 //! `slack`: runs the Slack bot.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context;
 use caipe_a2a::client::{A2aClient, ClientError, ClientOptions, Reconnect, http_builder};
-use caipe_slack::{Mode, Settings};
+use caipe_slack::{Endpoints, Mode, Settings};
 use secrecy::{ExposeSecret, SecretString};
 use tokio_util::sync::CancellationToken;
 
@@ -14,6 +15,9 @@ use super::args::{Manifest, SlackArgs};
 /// How often the bot looks for the supervisor at its start, and the seconds in between.
 const CONNECT_RETRIES: u32 = 10;
 const CONNECT_RETRY_DELAY: u64 = 6;
+
+/// The default address of events over HTTP.
+const EVENTS: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 3000);
 
 pub(super) fn print_manifest(args: &Manifest) -> anyhow::Result<ExitCode> {
     let manifest = caipe_slack::manifest(&args.name, args.public_url.as_deref());
@@ -29,19 +33,21 @@ pub(super) async fn run(args: SlackArgs) -> anyhow::Result<ExitCode> {
         terminated().await;
         stop.cancel();
     });
+    let endpoints = Endpoints::default();
+    let mut server = None;
+    if let Some(address) = args.listen.or((settings.mode == Mode::Http).then_some(EVENTS)) {
+        let listener = tokio::net::TcpListener::bind(address).await;
+        let listener = listener.with_context(|| format!("failed to listen on {address}"))?;
+        tracing::info!(address = %listener.local_addr()?, "serving probes, and events over HTTP at /slack/events");
+        server = Some(tokio::spawn(endpoints.clone().serve(listener, shutdown.clone())));
+    }
     let Some(client) = connect(&args, &shutdown).await? else { return Ok(ExitCode::SUCCESS) };
-    let listener = match settings.mode {
-        Mode::Socket => None,
-        Mode::Http => {
-            let listener = tokio::net::TcpListener::bind(args.listen).await;
-            let listener = listener.with_context(|| format!("failed to listen on {}", args.listen))?;
-            tracing::info!(address = %listener.local_addr()?, "receiving events at /slack/events");
-            Some(listener)
-        }
-    };
     // A WebSocket is an upgrade of HTTP/1.1.
     let http = http_builder().http1_only().build()?;
-    caipe_slack::run(settings, client, http, listener, shutdown).await?;
+    caipe_slack::run(settings, client, http, endpoints, shutdown).await?;
+    if let Some(server) = server {
+        server.await??;
+    }
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,9 +9,10 @@ use anyhow::{Context, Result, ensure};
 use caipe_fixtures::slack::{APP_TOKEN, BOT_TOKEN, BOT_USER, Failure, FakeSlack, Message, Options};
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
-use caipe_tests::supervisor::{Setup, Supervisor};
+use caipe_tests::supervisor::{Setup, Supervisor, until};
 use serde_json::{Value, json};
-use tokio::process::Child;
+use tokio::io::{AsyncBufReadExt, BufReader};
+use tokio::process::{Child, Command};
 
 const LIMIT: Duration = Duration::from_secs(30);
 
@@ -93,6 +94,11 @@ fn text(messages: &[Message]) -> String {
 }
 
 fn bot(setup: &Setup, url: &str, slack: &FakeSlack, config: &str) -> Result<Child> {
+    let mut command = bot_command(setup, url, slack, config)?;
+    command.stdout(Stdio::inherit()).stderr(Stdio::inherit()).spawn().context("failed to start the bot")
+}
+
+fn bot_command(setup: &Setup, url: &str, slack: &FakeSlack, config: &str) -> Result<Command> {
     let mut command = setup.command(&["slack", "--url", url])?;
     command
         .env("SLACK_BOT_TOKEN", BOT_TOKEN)
@@ -100,7 +106,34 @@ fn bot(setup: &Setup, url: &str, slack: &FakeSlack, config: &str) -> Result<Chil
         .env("SLACK_API_URL", slack.api())
         .env("CAIPE_SLACK_DATABASE", setup.dir().join("slack.sqlite3"))
         .env("SLACK_INTEGRATION_BOT_CONFIG", config);
-    command.stdout(Stdio::inherit()).stderr(Stdio::inherit()).spawn().context("failed to start the bot")
+    Ok(command)
+}
+
+/// Starts a bot with endpoints. Returns it with their URL, which its log names.
+async fn bot_with_endpoints(mut command: Command) -> Result<(Child, String)> {
+    command.env("CAIPE_SLACK_LISTEN", "127.0.0.1:0");
+    let mut bot = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut lines = BufReader::new(bot.stderr.take().context("no log")?).lines();
+    let address = async {
+        while let Some(line) = lines.next_line().await? {
+            if let Some((_, rest)) = line.split_once("127.0.0.1:").filter(|_| line.contains("serving probes"))
+            {
+                let port = rest.split(|c: char| !c.is_ascii_digit()).next().unwrap_or_default();
+                return Ok(format!("http://127.0.0.1:{port}"));
+            }
+        }
+        anyhow::bail!("the log names no address")
+    };
+    let url = tokio::time::timeout(LIMIT, address).await.context("the log names no address")??;
+    tokio::spawn(async move { while matches!(lines.next_line().await, Ok(Some(_))) {} });
+    Ok((bot, url))
+}
+
+/// Waits for the status of a path.
+async fn until_status(url: &str, path: &str, status: u16) -> Result<()> {
+    let url = format!("{url}{path}");
+    let answers = async || Ok(reqwest::get(&url).await?.status().as_u16() == status);
+    until(&format!("{url} never answered {status}"), answers).await
 }
 
 /// Agents on the stand-in MCP server; each echoes what it is asked.
@@ -510,6 +543,37 @@ async fn a_quiet_channel_is_answered_only_with_confidence() -> Result<()> {
     let messages = rig.answer(&answered).await?;
     assert_eq!(text(&messages), "Yes.");
     assert!(own(&rig.slack, "C1", &silent).is_empty());
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_probes_say_whether_the_bot_receives_events() -> Result<()> {
+    let setup = Scenario::new().answers("hello", "Hello.").setup()?;
+    let supervisor = setup.start().await?;
+    let slack = FakeSlack::start(Options::default()).await?;
+    slack.fail("auth.test", Failure::Lost);
+    let (_bot, url) = bot_with_endpoints(bot_command(&setup, supervisor.url(), &slack, "")?).await?;
+    until_status(&url, "/ready", 503).await?;
+    until_status(&url, "/health", 200).await?;
+    until_status(&url, "/ready", 200).await?;
+    // Slack is unavailable for the next minute.
+    slack.fail("apps.connections.open", Failure::RateLimit(60));
+    slack.disconnect();
+    until_status(&url, "/ready", 503).await?;
+    until_status(&url, "/health", 200).await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_event_over_http_needs_a_signature() -> Result<()> {
+    let setup = Scenario::new().answers("hello", "Hello.").setup()?;
+    let supervisor = setup.start().await?;
+    let slack = FakeSlack::start(Options::default()).await?;
+    let mut command = bot_command(&setup, supervisor.url(), &slack, "")?;
+    command.env("SLACK_BOT_MODE", "http").env("SLACK_SIGNING_SECRET", "secret");
+    let (_bot, url) = bot_with_endpoints(command).await?;
+    until_status(&url, "/ready", 200).await?;
+    let event = reqwest::Client::new().post(format!("{url}/slack/events")).body("{}");
+    assert_eq!(event.send().await?.status(), 401);
     Ok(())
 }
 

@@ -182,22 +182,22 @@ pub(super) fn program(
     container.env = Some(env::over(env, &cx.inputs.resource.spec.env));
     container.ports = Some(ports);
     container.volume_mounts = Some(mounts.mounts.clone());
-    probes::probe_program(&mut container);
+    probes::probe_program(&mut container, A2A_PORT);
     Ok(container)
 }
 
 /// The keys of the supervisor: for its callers, for its remote agents, and for its status.
 fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
     let keys = names::keys(cx.name);
-    let auth = cx.inputs.resource.spec.auth.as_ref();
-    let shared = auth.and_then(|auth| auth.shared_key.as_ref()).map(|shared| &shared.secret_key_ref);
-    let mut env = Vec::new();
-    match (shared, auth) {
-        (Some(own), _) => env.push(env::secret(SHARED_KEY, &own.name, &own.key, false)),
-        (None, None) => env.push(env::secret(SHARED_KEY, &keys, SHARED_KEY, false)),
-        // Only tokens of an issuer are accepted.
-        (None, Some(_)) => {}
-    }
-    env.extend([AGENT_KEY, STATUS_TOKEN].map(|key| env::secret(key, &keys, key, false)));
-    env
+    let own = [AGENT_KEY, STATUS_TOKEN].map(|key| env::secret(key, &keys, key, false));
+    shared_key(cx).into_iter().chain(own).collect()
+}
+
+/// The key of callers; none if only tokens of an issuer are accepted.
+pub(super) fn shared_key(cx: &BuildContext<'_>) -> Option<EnvVar> {
+    let Some(auth) = &cx.inputs.resource.spec.auth else {
+        return Some(env::secret(SHARED_KEY, &names::keys(cx.name), SHARED_KEY, false));
+    };
+    let own = &auth.shared_key.as_ref()?.secret_key_ref;
+    Some(env::secret(SHARED_KEY, &own.name, &own.key, false))
 }

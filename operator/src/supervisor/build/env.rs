@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use caipe_crds::names::POD_UID;
 use caipe_crds::resource::common;
 use k8s_openapi::api::core::v1::{
-    EnvFromSource, EnvVar, EnvVarSource, ObjectFieldSelector, SecretEnvSource, SecretKeySelector,
+    ConfigMapEnvSource, EnvFromSource, EnvVar, EnvVarSource, ObjectFieldSelector, SecretEnvSource,
+    SecretKeySelector,
 };
 
 pub(super) fn plain(name: &str, value: &str) -> EnvVar {
@@ -35,6 +36,12 @@ pub(super) fn pod_uid() -> EnvVar {
 pub(super) fn all_of(secret: &str) -> EnvFromSource {
     let source = SecretEnvSource { name: secret.to_owned(), optional: Some(true) };
     EnvFromSource { secret_ref: Some(source), ..EnvFromSource::default() }
+}
+
+/// Every key of a `ConfigMap` as a variable. The container waits for it.
+pub(super) fn all_of_config_map(name: &str) -> EnvFromSource {
+    let source = ConfigMapEnvSource { name: name.to_owned(), optional: None };
+    EnvFromSource { config_map_ref: Some(source), ..EnvFromSource::default() }
 }
 
 /// Declared variables after those of `below`, which they override. A value may refer to earlier variables, and to

@@ -17,6 +17,7 @@ pub(super) enum Component<'a> {
         agent: &'a str,
         server: &'a str,
     },
+    SlackBot,
 }
 
 impl Component<'_> {
@@ -25,6 +26,7 @@ impl Component<'_> {
             Self::Supervisor => labels::COMPONENT_SUPERVISOR,
             Self::Agent(_) => labels::COMPONENT_AGENT,
             Self::ToolServer { .. } => labels::COMPONENT_TOOL_SERVER,
+            Self::SlackBot => labels::COMPONENT_SLACK_BOT,
         }
     }
 
@@ -36,7 +38,7 @@ impl Component<'_> {
             (labels::COMPONENT, self.name()),
         ];
         match self {
-            Self::Supervisor => {}
+            Self::Supervisor | Self::SlackBot => {}
             Self::Agent(agent) => labels.push((labels::AGENT, agent)),
             Self::ToolServer { agent, server } => {
                 labels.extend([(labels::AGENT, agent), (labels::TOOL_SERVER, server)]);

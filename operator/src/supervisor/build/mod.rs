@@ -19,6 +19,7 @@ pub(in crate::supervisor) mod secrets;
 mod service;
 mod service_account;
 mod sidecars;
+mod slack_bot;
 mod template;
 mod tool_server;
 mod volume_claim;
@@ -56,6 +57,8 @@ pub struct Objects {
     pub agents: Vec<AgentObjects>,
     /// The tool servers with pods of their own.
     pub tool_servers: Vec<ToolServerObjects>,
+    /// The Slack bot, if the resource has one.
+    pub slack_bot: Option<SlackBotObjects>,
 }
 
 /// The objects of a remote agent.
@@ -83,6 +86,17 @@ pub struct ToolServerObjects {
     pub deployment: Deployment,
 }
 
+/// The objects of the Slack bot.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SlackBotObjects {
+    pub service_account: Option<ServiceAccount>,
+    /// The endpoint of events; none in Socket Mode.
+    pub service: Option<Service>,
+    pub network_policy: Option<NetworkPolicy>,
+    /// The bot itself.
+    pub deployment: Deployment,
+}
+
 /// Builds the wanted objects. Draining agents have none: what runs of them is left unchanged.
 ///
 /// # Errors
@@ -104,6 +118,7 @@ pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
         deployment: deployment::deployment(&cx)?,
         agents: cx.remote().map(|member| agent::agent(&cx, member)).collect::<Result<_, _>>()?,
         tool_servers: tool_servers(&cx)?,
+        slack_bot: slack_bot::slack_bot(&cx)?,
     };
     restrictions::check(&cx, &objects)?;
     Ok(objects)

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use caipe_crds::names::{METRICS_PORT, PORT};
+use caipe_crds::names::{METRICS_PORT, PORT, SLACK_PORT};
 use caipe_crds::rendered::{
     A2aTools, McpTransport, ModelChoice, Placement, RenderedAgent, SkillLocation, Store,
 };
 use caipe_crds::resource::common::EnvVar;
 use caipe_crds::resource::settings::ServiceKind;
+use caipe_crds::resource::slack::{Slack, SlackMode};
 use k8s_openapi::api::networking::v1::{
     NetworkPolicy, NetworkPolicyEgressRule, NetworkPolicyIngressRule, NetworkPolicyPeer, NetworkPolicySpec,
 };
@@ -45,11 +46,12 @@ fn callable(cx: &BuildContext<'_>, from: Vec<NetworkPolicyPeer>) -> Vec<NetworkP
     [ingress(from, PORT)].into_iter().chain(metrics).collect()
 }
 
-/// The peers that may call the supervisor: the declared ones with the operator. Otherwise pods of the cluster, because a key
+/// The peers that may call the supervisor: the declared ones with the operator and the Slack bot. Otherwise pods of the cluster, because a key
 /// protects it, and every address if the Service is exposed.
 fn callers(cx: &BuildContext<'_>) -> Vec<NetworkPolicyPeer> {
     if let Some(declared) = network_settings::ingress_from(cx) {
-        return declared.into_iter().chain(operator(cx)).collect();
+        let bot = cx.inputs.resource.spec.slack.as_ref().map(|_| peer(cx, Component::SlackBot));
+        return declared.into_iter().chain(operator(cx)).chain(bot).collect();
     }
     if cx.inputs.resource.spec.service.kind != ServiceKind::ClusterIP {
         return Vec::new();
@@ -113,6 +115,21 @@ pub(super) fn of_tool_server(
     }
     let component = Component::ToolServer { agent: &tool.agent, server: &tool.server };
     policy(cx, name, component, rules, egress.rules())
+}
+
+/// The policy of the Slack bot: it calls the supervisor and Slack. Every address may send events over HTTP, because Slack signs
+/// them; nothing connects to it in Socket Mode but the kubelet, which policies do not restrict.
+pub(super) fn of_slack_bot(cx: &BuildContext<'_>, slack: &Slack, name: &str) -> Option<NetworkPolicy> {
+    let mut egress = Egress::new(cx.namespace);
+    slack.env.iter().filter_map(|variable| variable.value.as_deref()).for_each(|value| egress.url(value));
+    let supervisor = vec![peer(cx, Component::Supervisor)];
+    let mut rules = vec![egress::rule(supervisor, vec![egress::ports("TCP", PORT, PORT)])];
+    rules.extend(egress.rules());
+    let events = match slack.mode {
+        SlackMode::Socket => Vec::new(),
+        SlackMode::Http => vec![ingress(Vec::new(), SLACK_PORT)],
+    };
+    policy(cx, name, Component::SlackBot, events, rules)
 }
 
 /// A policy with the declared destinations; none if policies are disabled.

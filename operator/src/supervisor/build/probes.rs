@@ -5,8 +5,6 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
-use super::service::A2A_PORT;
-
 /// The shortest grace for running tasks, in seconds: for a supervisor with SQLite, because no other pod answers
 /// meanwhile, and for tool servers, whose calls are short.
 pub(super) const SHORTEST_GRACE: i64 = 20;
@@ -27,14 +25,14 @@ pub(super) const fn set_termination_period(pod: &mut PodSpec, grace: i64) {
     pod.termination_grace_period_seconds = Some(PRE_STOP_SECONDS + grace + CLOSING_SECONDS);
 }
 
-/// For our program: alive (`/health`) and able to serve (`/ready`).
-pub(super) fn probe_program(container: &mut Container) {
+/// For our program at a named port: alive (`/health`) and able to serve (`/ready`).
+pub(super) fn probe_program(container: &mut Container, port: &str) {
     container.startup_probe =
-        Some(Probe { period_seconds: Some(1), failure_threshold: Some(120), ..get("/health") });
+        Some(Probe { period_seconds: Some(1), failure_threshold: Some(120), ..get("/health", port) });
     container.readiness_probe =
-        Some(Probe { period_seconds: Some(2), failure_threshold: Some(3), ..get("/ready") });
+        Some(Probe { period_seconds: Some(2), failure_threshold: Some(3), ..get("/ready", port) });
     container.liveness_probe =
-        Some(Probe { period_seconds: Some(10), failure_threshold: Some(3), ..get("/health") });
+        Some(Probe { period_seconds: Some(10), failure_threshold: Some(3), ..get("/health", port) });
 }
 
 /// For other images, of which only the port is known.
@@ -58,11 +56,11 @@ pub(super) fn delay_termination(container: &mut Container) {
     container.lifecycle = Some(Lifecycle { pre_stop: Some(before), ..Lifecycle::default() });
 }
 
-fn get(path: &str) -> Probe {
+fn get(path: &str, port: &str) -> Probe {
     Probe {
         http_get: Some(HTTPGetAction {
             path: Some(path.to_owned()),
-            port: IntOrString::String(A2A_PORT.to_owned()),
+            port: IntOrString::String(port.to_owned()),
             ..HTTPGetAction::default()
         }),
         timeout_seconds: Some(5),

@@ -41,13 +41,15 @@ pub(super) fn check(cx: &BuildContext<'_>, objects: &Objects) -> Result<(), Buil
 fn deployments(objects: &Objects) -> impl Iterator<Item = &Deployment> {
     let agents = objects.agents.iter().map(|agent| &agent.deployment);
     let servers = objects.tool_servers.iter().map(|server| &server.deployment);
-    std::iter::once(&objects.deployment).chain(agents).chain(servers)
+    let bot = objects.slack_bot.iter().map(|bot| &bot.deployment);
+    std::iter::once(&objects.deployment).chain(agents).chain(servers).chain(bot)
 }
 
 fn created_accounts(objects: &Objects) -> BTreeSet<&str> {
     let agents = objects.agents.iter().map(|agent| agent.service_account.as_ref());
     let servers = objects.tool_servers.iter().map(|server| server.service_account.as_ref());
-    let all = std::iter::once(objects.service_account.as_ref()).chain(agents).chain(servers);
+    let bot = objects.slack_bot.iter().map(|bot| bot.service_account.as_ref());
+    let all = std::iter::once(objects.service_account.as_ref()).chain(agents).chain(servers).chain(bot);
     all.flatten().filter_map(|account| account.metadata.name.as_deref()).collect()
 }
 

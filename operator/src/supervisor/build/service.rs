@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caipe_crds::names::PORT;
+use caipe_crds::names::{PORT, SLACK_PORT};
 use caipe_crds::resource::settings::ServiceKind;
 use k8s_openapi::api::core::v1::{Service, ServicePort, ServiceSpec};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
@@ -14,6 +14,8 @@ use super::sidecars::Tool;
 pub(super) const A2A_PORT: &str = "a2a";
 /// The name of a tool server's port.
 pub(super) const MCP_PORT: &str = "mcp";
+/// The name of the Slack bot's port.
+pub(super) const HTTP_PORT: &str = "http";
 /// The `appProtocol` of A2A that agentgateway and kgateway both know; only one of them knows `agentgateway.dev/…`.
 const A2A_PROTOCOL: &str = "kgateway.dev/a2a";
 /// The `appProtocol` of a tool server.
@@ -46,6 +48,11 @@ pub(super) fn of_tool_server(
 ) -> Service {
     let service = service(cx, name, component, port(MCP_PORT, tool.port, MCP_PROTOCOL), "ClusterIP");
     with_affinity(service, tool.replicas)
+}
+
+/// The endpoint of events over HTTP.
+pub(super) fn of_slack_bot(cx: &BuildContext<'_>, name: &str) -> Service {
+    service(cx, name, Component::SlackBot, port(HTTP_PORT, SLACK_PORT, "http"), "ClusterIP")
 }
 
 /// With several pods, a client stays with one of them, because tasks and sessions are in its memory.

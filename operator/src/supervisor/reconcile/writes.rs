@@ -88,7 +88,7 @@ impl Reconciler<'_> {
                 Act::Remove(why) => {
                     applier.remove(child).await?;
                     self.cx.reporter.removed(self.resource, child, why);
-                    if child.kind == Kind::Deployment {
+                    if child.kind == Kind::Deployment && child.agent().is_some() {
                         self.cx.metrics.migrated(MigrationStage::Finished);
                     }
                 }

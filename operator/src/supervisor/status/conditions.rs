@@ -8,7 +8,7 @@ use caipe_crds::resource::status::AgentStatus;
 use jiff::Timestamp;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{Condition, Time};
 
-use super::{Facts, Refusal, all_reports, is_leaving};
+use super::{Facts, Refusal, SlackFacts, all_reports, is_leaving};
 use crate::cache::Workload;
 use crate::labels;
 use crate::text_enum::text_enum;
@@ -63,6 +63,10 @@ text_enum! {
         NotAskedYet,
         /// The supervisor works, with the restrictions in the message.
         Restricted,
+        /// The Slack bot receives events.
+        BotConnected,
+        /// The pod of the Slack bot does not start, or its container ended.
+        BotFailing,
     }
 }
 
@@ -79,6 +83,8 @@ pub struct Verdict {
     pub connected: (Option<bool>, Reason, String),
     /// The restrictions under which the supervisor works.
     pub degraded: Option<(Reason, String)>,
+    /// `SlackReady`, if the resource has a Slack bot.
+    pub slack: Option<(bool, Reason, String)>,
 }
 
 pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
@@ -95,7 +101,14 @@ pub(super) fn verdict(facts: &Facts<'_>, agents: &[AgentStatus]) -> Verdict {
         (None, Some((reason, message))) if !is_harmless(facts, *reason) => (false, *reason, message.clone()),
         _ => usable_verdict(facts, agents),
     };
-    Verdict { ready, reconciling, stalled, connected, degraded: degraded(facts) }
+    Verdict {
+        ready,
+        reconciling,
+        stalled,
+        connected,
+        degraded: degraded(facts),
+        slack: facts.slack.map(slack),
+    }
 }
 
 /// Missing references: nothing is in progress and nothing has failed.
@@ -286,6 +299,31 @@ fn connected(facts: &Facts<'_>, agents: &[AgentStatus]) -> (Option<bool>, Reason
     (Some(true), Reason::AllConnected, all)
 }
 
+/// The state of the Slack bot. Its pod is ready while it receives events.
+fn slack(SlackFacts { missing, workload, trouble }: &SlackFacts) -> (bool, Reason, String) {
+    if !missing.is_empty() {
+        return (false, Reason::ReferenceMissing, missing.to_string());
+    }
+    let starts = "the bot starts, or waits for Slack or the supervisor";
+    let Some(workload) = workload else { return (false, Reason::RollingOut, starts.to_owned()) };
+    if workload.replicas == 0 {
+        let message = "the bot is stopped with the supervisor: set replicas to 1 or more";
+        return (false, Reason::ScaledToZero, message.to_owned());
+    }
+    if workload.rolled_out {
+        return (true, Reason::BotConnected, "the bot receives events of Slack".to_owned());
+    }
+    match (trouble, &workload.failure) {
+        (Some(trouble), _) => {
+            let message =
+                format!("{trouble}; the log of the container has the reason, for example a revoked token");
+            (false, Reason::BotFailing, message)
+        }
+        (None, Some(failure)) => (false, Reason::RolloutFailed, format!("{starts}: {failure}")),
+        (None, None) => (false, Reason::RollingOut, starts.to_owned()),
+    }
+}
+
 /// The message in one line, bounded.
 fn one_line(message: &str) -> String {
     message.lines().map(str::trim).collect::<Vec<_>>().join("; ").chars().take(MESSAGE).collect()
@@ -330,5 +368,8 @@ pub(super) fn conditions(
     all.extend(verdict.stalled.map(|it| one("Stalled", on(it))));
     all.extend(verdict.degraded.map(|it| one("Degraded", on(it))));
     all.push(one("AgentsConnected", verdict.connected));
+    all.extend(
+        verdict.slack.map(|(ready, reason, message)| one("SlackReady", (Some(ready), reason, message))),
+    );
     all
 }

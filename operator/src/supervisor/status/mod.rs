@@ -56,6 +56,8 @@ pub struct Facts<'a> {
     pub trouble: Option<&'a str>,
     /// The facts about pods of remote agents and tool servers.
     pub remotes: &'a BTreeMap<String, RemoteFacts>,
+    /// The facts about the Slack bot, if the resource has one.
+    pub slack: Option<&'a SlackFacts>,
     /// Why a rollout has to wait.
     pub pending_rollout: Option<&'a str>,
     /// Why the operator writes no `PodDisruptionBudget`, if it may not read them.
@@ -74,6 +76,17 @@ pub struct RemoteFacts {
     pub ready: bool,
     /// The problem of its tool servers' pods.
     pub tools: Option<String>,
+}
+
+/// Facts about the Slack bot.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SlackFacts {
+    /// The references that it waits for.
+    pub missing: Missing,
+    /// Its Deployment.
+    pub workload: Option<Workload>,
+    /// The problem of its pod.
+    pub trouble: Option<String>,
 }
 
 /// Why a resource cannot be applied.

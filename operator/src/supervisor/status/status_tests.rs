@@ -67,6 +67,7 @@ struct Given {
     agent_reports: Vec<Report>,
     trouble: Option<String>,
     remotes: BTreeMap<String, RemoteFacts>,
+    slack: Option<SlackFacts>,
     pending_rollout: Option<&'static str>,
     unreadable_budgets: Option<&'static str>,
     second: i64,
@@ -86,6 +87,7 @@ fn well() -> Given {
         agent_reports: Vec::new(),
         trouble: None,
         remotes: BTreeMap::new(),
+        slack: None,
         pending_rollout: None,
         unreadable_budgets: None,
         second: 0,
@@ -148,6 +150,7 @@ impl Given {
             agent_reports: &self.agent_reports.iter().collect::<Vec<_>>(),
             trouble: self.trouble.as_deref(),
             remotes: &self.remotes,
+            slack: self.slack.as_ref(),
             pending_rollout: self.pending_rollout,
             unreadable_budgets: self.unreadable_budgets,
             now: Timestamp::new(1_800_000_000 + self.second, 123_456_789).unwrap(),
@@ -667,4 +670,48 @@ fn a_status_has_the_most_frequent_limits_only() {
         (0..40).map(|at| limited(&format!("a{at:02}"), "calls", if at == 39 { 90 } else { 2 }, 1)).collect();
     let limits = Given { reports: vec![Some(with_limits(many))], ..well() }.status().limits;
     assert_eq!((limits.len(), limits[0].agent.as_str(), limits[31].agent.as_str()), (32, "a00", "a39"));
+}
+
+#[test]
+fn the_slack_bot_has_a_condition_of_its_own() {
+    let facts = |missing, workload, trouble: Option<&str>| SlackFacts {
+        missing,
+        workload,
+        trouble: trouble.map(str::to_owned),
+    };
+    let here = Missing::default;
+    let starts = "the bot starts, or waits for Slack or the supervisor";
+    let stuck = Workload { failure: Some("it has timed out".into()), ..workload(0) };
+    let log = "the log of the container has the reason, for example a revoked token";
+    for (slack, expected) in [
+        (
+            facts(here(), Some(workload(1)), None),
+            "True BotConnected: the bot receives events of Slack".to_owned(),
+        ),
+        (
+            facts(
+                secret("slack"),
+                Some(workload(0)),
+                Some("container slack-bot: CreateContainerConfigError"),
+            ),
+            "False ReferenceMissing: missing Secrets: slack; create them, or correct the names".to_owned(),
+        ),
+        (facts(here(), None, None), format!("False RollingOut: {starts}")),
+        (facts(here(), Some(workload(0)), None), format!("False RollingOut: {starts}")),
+        (facts(here(), Some(stuck), None), format!("False RolloutFailed: {starts}: it has timed out")),
+        (
+            facts(here(), Some(workload(0)), Some("container slack-bot: CrashLoopBackOff")),
+            format!("False BotFailing: container slack-bot: CrashLoopBackOff; {log}"),
+        ),
+        (
+            facts(here(), Some(Workload { replicas: 0, rolled_out: true, ..Workload::default() }), None),
+            "False ScaledToZero: the bot is stopped with the supervisor: set replicas to 1 or more"
+                .to_owned(),
+        ),
+    ] {
+        let status = Given { slack: Some(slack), ..well() }.status();
+        assert_eq!(reported(&status, "SlackReady"), expected);
+        assert_eq!(reported(&status, "Ready"), "True AllAgentsUsable: all 2 agents are usable");
+    }
+    assert_eq!(reported(&well().status(), "SlackReady"), "", "there is no bot");
 }

@@ -20,9 +20,10 @@ pub(in crate::cli) struct SlackArgs {
     #[arg(long, env = "A2A_AUTH_SHARED_KEY", hide_env_values = true)]
     pub(in crate::cli) token: Option<SecretString>,
 
-    /// The address for events over HTTP (`SLACK_BOT_MODE=http`), which Slack must reach through a proxy with TLS
-    #[arg(long, env = "CAIPE_SLACK_LISTEN", default_value = "127.0.0.1:3000")]
-    pub(in crate::cli) listen: SocketAddr,
+    /// The address for the probes `/health` and `/ready`, and for events over HTTP (`SLACK_BOT_MODE=http`), which Slack must reach
+    /// through a proxy with TLS. The default is 127.0.0.1:3000 for events over HTTP, and none in Socket Mode
+    #[arg(long, env = "CAIPE_SLACK_LISTEN")]
+    pub(in crate::cli) listen: Option<SocketAddr>,
 }
 
 #[derive(Debug, Subcommand)]

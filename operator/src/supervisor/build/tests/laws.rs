@@ -131,7 +131,7 @@ fn for_every_pod(defaults: &Defaults, mut see: impl FnMut(&str, &Value)) {
             see(name, &manifest["spec"]["template"]);
         }
     }
-    assert_eq!(components.len(), 3, "{components:?}");
+    assert_eq!(components.len(), 4, "{components:?}");
 }
 
 #[test]
@@ -178,6 +178,14 @@ fn a_pod_gets_only_its_own_keys() {
         let agent = labels[labels::AGENT].as_str();
         let allowed: BTreeSet<String> = match labels[labels::COMPONENT].as_str().unwrap() {
             labels::COMPONENT_SUPERVISOR => [names::keys(supervisor)].into(),
+            labels::COMPONENT_SLACK_BOT => {
+                let template = deployment["spec"]["template"].to_string();
+                assert!(
+                    !template.contains(names::AGENT_KEY) && !template.contains(names::STATUS_TOKEN),
+                    "{cx}"
+                );
+                [names::keys(supervisor)].into()
+            }
             labels::COMPONENT_AGENT => {
                 let agent = agent.unwrap();
                 // It calls the agents that it delegates to.
@@ -341,6 +349,16 @@ fn declared_callers_replace_all_others_but_the_operator() {
         assert_eq!(*from[0], json!({ "ipBlock": { "cidr": "10.0.0.0/8" } }));
         assert_eq!(from[1]["podSelector"]["matchLabels"]["app.kubernetes.io/name"], "caipe-operator");
     }
+}
+
+#[test]
+fn the_slack_bot_may_call_a_supervisor_with_declared_callers() {
+    let spec = "slack: { secretRef: { name: slack } }\nagents: []\nnetworkPolicy: { ingressFrom: [{ ipBlock: { cidr: 10.0.0.0/8 } }] }";
+    let [supervisor, bot] = policies(spec).try_into().unwrap();
+    let from = texts(&supervisor, "/spec/ingress/0/from");
+    let labels = &bot["spec"]["podSelector"]["matchLabels"];
+    assert_eq!(labels[labels::COMPONENT], "slack-bot");
+    assert_eq!(&from[2]["podSelector"]["matchLabels"], labels);
 }
 
 #[test]

@@ -165,6 +165,42 @@ fn skills_roll_no_pod_and_the_token_of_their_repository_does() {
 }
 
 #[test]
+fn the_references_of_the_slack_bot_roll_its_pod_only() {
+    let (_, spec) = SCENES.into_iter().find(|(name, _)| *name == "slack").unwrap();
+    let resource = resource(spec);
+    let decision = decided(&resource);
+    let bot = names::slack_bot("platform");
+    let templates = |references: &References| {
+        let objects = build_with(&resource, &decision, references, &defaults()).unwrap();
+        (template(&objects, "platform"), template(&objects, &bot))
+    };
+    let before = templates(&references());
+    for secret in ["slack", "log"] {
+        let mut rotated = references();
+        rotated.secrets.insert(secret.to_owned(), "2".to_owned());
+        let after = templates(&rotated);
+        assert!(after.0 == before.0 && after.1 != before.1, "{secret}");
+    }
+    let mut changed = references();
+    let channels = changed.config_maps["script"].clone();
+    changed.config_maps.insert("slack-bot".to_owned(), channels);
+    let after = templates(&changed);
+    assert!(after.0 == before.0 && after.1 != before.1);
+}
+
+#[test]
+fn the_slack_bot_stops_with_its_supervisor() {
+    let replicas = |replicas: &str| {
+        let spec = format!("slack: {{ secretRef: {{ name: slack }} }}\n{replicas}\nagents: []");
+        made(&spec).slack_bot.unwrap().deployment.spec.replicas
+    };
+    let redis = "store: { redis: { secretRef: { name: redis } } }";
+    assert_eq!(replicas(""), Some(1));
+    assert_eq!(replicas("replicas: 0"), Some(0));
+    assert_eq!(replicas(&format!("{redis}\nreplicas: 3")), Some(1));
+}
+
+#[test]
 fn pods_overlap_and_are_several_only_with_a_shared_store() {
     let strategy = |objects: &Objects| {
         let spec = &objects.deployment.spec;

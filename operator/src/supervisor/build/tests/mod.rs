@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 14] = [
+pub(super) const SCENES: [(&str, &str); 16] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -145,6 +145,22 @@ skills:
   - { name: team, configMapRef: { name: team-skills } }
   - { name: hub, github: { repository: o/r, commit: 0123456789abcdef0123456789abcdef01234567, apiUrl: 'https://git.example.com:8443/api/v3', secretRef: { name: skills-repository } } }
 agents: [{ name: own, identity: { inline: { description: Does it., systemPrompt: Do it. } }, skills: ['a-*'] }]",
+    ),
+    (
+        "slack",
+        "slack:
+  secretRef: { name: slack }
+  configMapRef: { name: slack-bot }
+  env: [{ name: CAIPE_UI_URL, value: 'http://ui.portal.svc:3000' }, { name: LOG, secretKeyRef: { name: log, key: level } }]
+  resources: { limits: { memory: 256Mi } }
+agents: []",
+    ),
+    (
+        "slack_http",
+        "slack: { mode: http, secretRef: { name: slack } }
+auth: { sharedKey: { secretKeyRef: { name: callers, key: key } } }
+service: { port: 80 }
+agents: []",
     ),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];

@@ -55,6 +55,7 @@ fn each_restriction_names_what_it_forbids() {
             "agents: []\nenv: [{ name: A, secretKeyRef: { name: theirs, key: a } }]".to_owned(),
             "Secret `theirs`",
         ),
+        ("agents: []\nslack: { secretRef: { name: theirs } }".to_owned(), "Secret `theirs`"),
         (template("volumes: [{ name: s, secret: { secretName: theirs } }]"), "Secret `theirs`"),
         (
             "agents: []\nstore: { sqlite: { existingClaim: theirs } }".to_owned(),
