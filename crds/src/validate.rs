@@ -16,7 +16,6 @@ use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
 use crate::resource::network::{IpBlock, NetworkPeer, NetworkPolicy, NetworkPolicyMode};
 use crate::resource::settings::Sqlite;
-use crate::resource::slack::Slack;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
 use crate::values::{Amount, is_cidr, is_destination, is_domain, is_url};
 
@@ -55,24 +54,12 @@ pub fn validate(resource: &CaipeSupervisor) -> Vec<Fault> {
         let one = workflows.inline.is_some() != workflows.config_map_ref.is_some();
         found.rule("spec.workflows", one, rules::TEXT_SOURCE);
     }
-    for (at, source) in spec.skills.iter().flat_map(|skills| &skills.sources).enumerate() {
-        let path = format!("spec.skills.sources[{at}]");
-        let kinds = [source.config_map_ref.is_some(), source.path.is_some(), source.github.is_some()];
-        found.rule(&path, count(kinds) == 1, rules::SKILL_SOURCE);
-        let api = source.github.as_ref().and_then(|github| github.api_url.as_deref());
-        found.url(&format!("{path}.github.apiUrl"), api);
-    }
-    let limits_skills = spec.agents().iter().any(|agent| agent.skills.is_some());
-    found.rule("spec", spec.skills.is_some() || !limits_skills, rules::SKILLS_UNUSED);
+    found.skills(spec);
     found.variables("spec.env", &spec.env);
     let reserved = [SHARED_KEY, AGENT_KEY, OWN_AGENT_KEY, STATUS_TOKEN, TOOLS_KEY];
     let is_free = spec.env.iter().all(|variable| !reserved.contains(&variable.name.as_str()));
     found.rule("spec", is_free, rules::ENV_RESERVED);
-    if let Some(slack) = &spec.slack {
-        found.slack("spec.slack", slack);
-        let has_key = spec.auth.as_ref().is_none_or(|auth| auth.shared_key.is_some());
-        found.rule("spec", has_key, rules::SLACK_AUTH);
-    }
+    found.slack(spec);
     found.service_account("spec.serviceAccount", spec.service_account.as_ref());
     if let Some(policy) = &spec.network_policy {
         found.network_policy("spec.networkPolicy", policy);
@@ -193,10 +180,26 @@ impl Found {
         self.rule(path, !(claim.is_some() && is_created), rules::EXISTING_CLAIM);
     }
 
-    fn slack(&mut self, path: &str, slack: &Slack) {
-        self.variables(&format!("{path}.env"), &slack.env);
-        self.rule(path, slack.env.iter().all(|variable| !is_set_for_bot(&variable.name)), rules::SLACK_ENV);
-        self.resources(&format!("{path}.resources"), slack.resources.as_ref());
+    fn skills(&mut self, spec: &CaipeSupervisorSpec) {
+        for (at, source) in spec.skills.iter().flat_map(|skills| &skills.sources).enumerate() {
+            let path = format!("spec.skills.sources[{at}]");
+            let kinds = [source.config_map_ref.is_some(), source.path.is_some(), source.github.is_some()];
+            self.rule(&path, count(kinds) == 1, rules::SKILL_SOURCE);
+            let api = source.github.as_ref().and_then(|github| github.api_url.as_deref());
+            self.url(&format!("{path}.github.apiUrl"), api);
+        }
+        let limits_skills = spec.agents().iter().any(|agent| agent.skills.is_some());
+        self.rule("spec", spec.skills.is_some() || !limits_skills, rules::SKILLS_UNUSED);
+    }
+
+    fn slack(&mut self, spec: &CaipeSupervisorSpec) {
+        let Some(slack) = &spec.slack else { return };
+        let has_key = spec.auth.as_ref().is_none_or(|auth| auth.shared_key.is_some());
+        self.rule("spec", has_key, rules::SLACK_AUTH);
+        let is_free = slack.env.iter().all(|variable| !is_set_for_bot(&variable.name));
+        self.rule("spec.slack", is_free, rules::SLACK_ENV);
+        self.variables("spec.slack.env", &slack.env);
+        self.resources("spec.slack.resources", slack.resources.as_ref());
     }
 
     fn network_policy(&mut self, path: &str, policy: &NetworkPolicy) {
