@@ -8,9 +8,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::content_check::{Gate, check_files};
-use crate::directory::{RawSkill, resource};
-use crate::document::{self, Document};
+use crate::content_check::Gate;
+use crate::directory::{RawSkill, global_skill, resource};
+use crate::document;
 use crate::fault::Fault;
 use crate::limits::{ADDED_SKILLS, FAULTS, RESOURCE_BYTES, RESOURCES, SKILL_BYTES};
 use crate::private_file;
@@ -151,26 +151,11 @@ fn parsed(id: &str, new: NewSkill) -> Result<Skill, Vec<Fault>> {
         return Err(vec![Fault::new("files", format!("has more than {RESOURCES} files"))]);
     }
     let raw = RawSkill { document: content, metadata: None, resources };
-    let Document { name, description, metadata, instructions } = document;
     let origin = Origin { kind: SourceKind::AgentSkills, id: "agent_skills".into(), is_built_in: false };
-    let mut skill = Skill {
-        id: id.to_owned(),
-        name,
-        description,
-        origin,
-        instructions_at: raw.document.len().saturating_sub(instructions.len()),
-        content: raw.document.into(),
-        metadata,
-        resources: raw.resources,
-        visibility,
-        team_ids,
-        owner,
-        findings: Vec::new(),
-    };
+    let skill = Skill { visibility, team_ids, owner, ..global_skill(id.to_owned(), document, raw, origin) };
     if skill.bytes() > SKILL_BYTES {
         return Err(vec![Fault::new("files", format!("are larger than {SKILL_BYTES} bytes together"))]);
     }
-    skill.findings = check_files(skill.texts());
     Ok(skill)
 }
 
@@ -182,7 +167,7 @@ fn checked((path, text): (String, String)) -> Result<Resource, Fault> {
             "must be another file than SKILL.md, with {RESOURCE_BYTES} bytes at the most"
         )));
     }
-    Ok(resource(path, text.into_bytes()))
+    Ok(resource(path, text.as_bytes()))
 }
 
 #[cfg(test)]

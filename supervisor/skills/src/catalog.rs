@@ -1,9 +1,9 @@
 //! All skills at one moment. Pure.
 
-use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::sync::Arc;
 
-use crate::skill::{Reader, Skill, SourceKind, Visibility};
+use crate::skill::{Origin, Reader, Skill, SourceKind, Visibility};
 
 /// The skills of all sources at one moment, in the order of their names.
 #[derive(Debug, Default)]
@@ -18,6 +18,8 @@ struct Indexed {
     skill: Arc<Skill>,
     /// Name and description in lower case.
     text: Box<str>,
+    /// Changes with the skill.
+    digest: u64,
 }
 
 /// Which skills a reader wants.
@@ -37,6 +39,8 @@ pub struct Page {
     pub skills: Vec<Arc<Skill>>,
     /// How many skills match in all.
     pub total: usize,
+    /// Changes with the skills of the part.
+    pub digest: u64,
 }
 
 /// Most skills that a search by words finds.
@@ -49,18 +53,10 @@ impl Catalog {
     pub fn new(generation: u64, sources: impl IntoIterator<Item = Arc<Skill>>) -> Self {
         let mut all: Vec<Arc<Skill>> = sources.into_iter().collect();
         // Stable, so sources of the same kind stay in order.
-        all.sort_by_key(|skill| (skill.origin.is_built_in, skill.origin.kind));
-        let mut winners: BTreeMap<String, Arc<Skill>> = BTreeMap::new();
-        for skill in all.iter().filter(|skill| skill.visibility == Visibility::Global) {
-            winners.entry(skill.name.clone()).or_insert_with(|| skill.clone());
-        }
-        let restricted = |skill: &Arc<Skill>| skill.visibility != Visibility::Global;
-        let restricted =
-            all.into_iter().filter(restricted).filter(|skill| !winners.contains_key(&skill.name));
-        let mut skills: Vec<Arc<Skill>> = restricted.collect();
-        skills.extend(winners.into_values());
-        skills.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
-        Self { generation, skills: skills.into_iter().map(indexed).collect() }
+        all.sort_by(|a, b| rank(a).cmp(&rank(b)));
+        all.dedup_by(|next, first| next.name == first.name && first.visibility == Visibility::Global);
+        all.sort_by(|a, b| (&a.name, &a.id).cmp(&(&b.name, &b.id)));
+        Self { generation, skills: all.into_iter().map(indexed).collect() }
     }
 
     /// How many skills it has.
@@ -83,14 +79,15 @@ impl Catalog {
                 && filter.visibility.is_none_or(|visibility| it.skill.visibility == visibility)
                 && (filter.tags.is_empty() || it.skill.has_tag(&filter.tags))
         };
-        let (mut skills, mut total) = (Vec::new(), 0);
+        let (mut skills, mut total, mut digest) = (Vec::new(), 0, DefaultHasher::new());
         for found in self.skills.iter().filter(matches) {
             if total >= offset && skills.len() < limit {
                 skills.push(found.skill.clone());
+                found.digest.hash(&mut digest);
             }
             total += 1;
         }
-        Page { skills, total }
+        Page { skills, total, digest: digest.finish() }
     }
 
     /// The skill of this id that a reader may read.
@@ -142,7 +139,15 @@ impl Catalog {
 
 fn indexed(skill: Arc<Skill>) -> Indexed {
     let text = format!("{}\n{}", skill.name, skill.description).to_lowercase().into();
-    Indexed { skill, text }
+    let mut digest = DefaultHasher::new();
+    skill.hash(&mut digest);
+    Indexed { skill, text, digest: digest.finish() }
+}
+
+/// The order of skills of one name: a global one before others, and a skill of the program after those of sources.
+fn rank(skill: &Skill) -> (&str, bool, bool, SourceKind) {
+    let Origin { is_built_in, kind, .. } = skill.origin;
+    (&skill.name, skill.visibility != Visibility::Global, is_built_in, kind)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 use super::*;
-use crate::skill::Origin;
+use crate::text::Text;
 
 fn skill(id: &str, name: &str, kind: SourceKind) -> Skill {
     Skill {
@@ -7,7 +7,7 @@ fn skill(id: &str, name: &str, kind: SourceKind) -> Skill {
         name: name.to_owned(),
         description: format!("About {name}. Use for Größe."),
         origin: Origin { kind, id: "test".into(), is_built_in: false },
-        content: "".into(),
+        content: Text::from(""),
         instructions_at: 0,
         metadata: serde_json::Map::new(),
         resources: Vec::new(),

@@ -2,10 +2,12 @@
 //!
 //! A finding is a warning. It proves nothing, and a text without findings can be malicious.
 
+use std::borrow::Cow;
+
 use serde::{Deserialize, Serialize};
 
 /// How suspicious a finding is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Severity {
     Low,
@@ -32,7 +34,7 @@ impl Severity {
 }
 
 /// Suspicious content.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Finding {
     pub severity: Severity,
     /// The file and the line, for example `SKILL.md:12`.
@@ -117,8 +119,8 @@ const PHRASES: [Phrase; 12] = [
 const GAP: usize = 5;
 
 /// The findings of the files of a skill, each with its path and text; the gravest first.
-pub(crate) fn check_files<'a>(files: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<Finding> {
-    most(files.flat_map(|(file, text)| check_text(file, text)).collect())
+pub(crate) fn check_files<'a>(files: impl Iterator<Item = (&'a str, Cow<'a, str>)>) -> Vec<Finding> {
+    most(files.flat_map(|(file, text)| check_text(file, &text)).collect())
 }
 
 /// The findings of the text of a `SKILL.md`, the gravest first.

@@ -7,7 +7,6 @@
 use std::fs;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use crate::content_check::check_files;
 use crate::document::{self, Document, FILE};
@@ -17,6 +16,7 @@ use crate::limits::{
 };
 use crate::resource_path;
 use crate::skill::{Origin, Resource, Skill, SourceKind, Visibility};
+use crate::text::Text;
 
 /// The end of the key of a `SKILL.md` in a `ConfigMap`.
 const FLAT: &str = "--SKILL.md";
@@ -159,23 +159,29 @@ fn parsed(raw: RawSkill, folder: &str, origin: &Origin) -> Result<Skill, Vec<Fau
     if let Some(json) = &raw.metadata {
         document::add_metadata(&mut document, json).map_err(|fault| vec![fault])?;
     }
+    Ok(global_skill(document.name.clone(), document, raw, origin.clone()))
+}
+
+/// The skill of these files.
+pub(crate) fn global_skill(id: String, document: Document, raw: RawSkill, origin: Origin) -> Skill {
     let Document { name, description, metadata, instructions } = document;
-    let mut skill = Skill {
-        id: name.clone(),
+    let files =
+        raw.resources.iter().filter_map(|file| Some((file.path.as_str(), file.text.as_ref()?.read().into())));
+    let findings = check_files(std::iter::once((FILE, raw.document.as_str().into())).chain(files));
+    Skill {
+        id,
         name,
         description,
-        origin: origin.clone(),
+        origin,
         instructions_at: raw.document.len().saturating_sub(instructions.len()),
-        content: raw.document.into(),
+        content: Text::from(raw.document.as_str()),
         metadata,
         resources: raw.resources,
         visibility: Visibility::Global,
         team_ids: Vec::new(),
         owner: None,
-        findings: Vec::new(),
-    };
-    skill.findings = check_files(skill.texts());
-    Ok(skill)
+        findings,
+    }
 }
 
 /// The files of the folder of a skill; `None` if it has no `SKILL.md`.
@@ -216,16 +222,15 @@ fn add_resources(root: &Path, folder: &Path, prefix: &str, found: &mut Vec<Resou
             return Err(fault(format!("is one of more than {RESOURCES} files")));
         }
         let bytes = read_bytes(root, &path, RESOURCE_BYTES).map_err(fault)?;
-        found.push(resource(relative, bytes));
+        found.push(resource(relative, &bytes));
     }
     Ok(())
 }
 
 /// A file beside a `SKILL.md`. The content of a file that is no text is dropped.
-pub(crate) fn resource(path: String, bytes: Vec<u8>) -> Resource {
-    let size = bytes.len();
-    let text = String::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).map(Arc::from);
-    Resource { path, size, text }
+pub(crate) fn resource(path: String, bytes: &[u8]) -> Resource {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !text.contains('\0')).map(Text::from);
+    Resource { path, size: bytes.len(), text }
 }
 
 fn read_text(root: &Path, path: &Path, most: usize) -> Result<String, String> {

@@ -329,7 +329,7 @@ impl GitHub {
                 return fault(entry, format!("is larger than {RESOURCE_BYTES} bytes"));
             }
             let bytes = self.blob(repository, entry, RESOURCE_BYTES).await?;
-            raw.resources.push(resource((*path).to_owned(), bytes));
+            raw.resources.push(resource((*path).to_owned(), &bytes));
         }
         Ok(skill_of(raw, entries.folder, origin))
     }

@@ -18,6 +18,7 @@ mod private_file;
 mod resource_path;
 mod service;
 mod skill;
+mod text;
 
 pub use added::{AddError, AddedSkills, NewSkill};
 pub use api_keys::{ApiKeys, ApiKeysError, KeyRecord, NewKey};
@@ -28,3 +29,4 @@ pub use fault::Fault;
 pub use github::{Crawl, CrawlError, GitHub, HubSkill, Location, Repository, Token, check_commit};
 pub use service::{Counts, Refreshed, SkillService, Source, SourceError, SourceSettings, SourceState};
 pub use skill::{Origin, Reader, Resource, Skill, SourceKind, Visibility};
+pub use text::Text;

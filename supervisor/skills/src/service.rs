@@ -278,7 +278,7 @@ impl SkillService {
     ///
     /// # Errors
     /// See [`AddError`].
-    pub async fn add(&self, new: NewSkill) -> Result<Arc<Skill>, AddError> {
+    pub async fn add(self: &Arc<Self>, new: NewSkill) -> Result<Arc<Skill>, AddError> {
         let added = self.added.get().cloned().ok_or(AddError::NoDirectory)?;
         let _turn = self.turn.lock().await;
         let name = crate::document::parse(&new.content, None).map_err(AddError::Faulty)?.name;
@@ -292,11 +292,12 @@ impl SkillService {
         let others = lock(&self.added_skills).clone();
         let work = spawn_blocking(move || added.add(&new, &others));
         let skill = Arc::new(work.await.map_err(|_| AddError::Stopped)??);
-        let mut skills = lock(&self.added_skills);
-        skills.retain(|it| it.id != skill.id);
-        skills.push(skill.clone());
-        drop(skills);
-        self.publish();
+        {
+            let mut skills = lock(&self.added_skills);
+            skills.retain(|it| it.id != skill.id);
+            skills.push(skill.clone());
+        }
+        self.in_background(Self::publish).await;
         Ok(skill)
     }
 
@@ -304,7 +305,7 @@ impl SkillService {
     ///
     /// # Errors
     /// The file cannot be removed.
-    pub async fn remove(&self, id: &str) -> Result<bool, AddError> {
+    pub async fn remove(self: &Arc<Self>, id: &str) -> Result<bool, AddError> {
         let added = self.added.get().cloned().ok_or(AddError::NoDirectory)?;
         let _turn = self.turn.lock().await;
         if !lock(&self.added_skills).iter().any(|it| it.id == id) {
@@ -314,7 +315,7 @@ impl SkillService {
         let work = spawn_blocking(move || added.remove(&removed));
         work.await.map_err(|_| AddError::Stopped)??;
         lock(&self.added_skills).retain(|it| it.id != id);
-        self.publish();
+        self.in_background(Self::publish).await;
         Ok(true)
     }
 

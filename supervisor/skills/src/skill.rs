@@ -6,9 +6,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::content_check::Finding;
+use crate::text::Text;
 
 /// The kind of a source, in the words of the API.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceKind {
     /// A directory, a `ConfigMap` or the program itself.
@@ -36,7 +37,7 @@ impl SourceKind {
 }
 
 /// The principals that may read a skill.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Visibility {
     /// Everybody, and the agents.
@@ -64,7 +65,7 @@ impl Visibility {
 }
 
 /// Where a skill comes from.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub kind: SourceKind,
     /// The name of the source.
@@ -74,18 +75,18 @@ pub struct Origin {
 }
 
 /// A file beside a `SKILL.md`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Resource {
     /// The path below the folder of the skill.
     pub path: String,
     /// In bytes.
     pub size: usize,
     /// The content; `None` for a file that is no text, which is listed only.
-    pub text: Option<Arc<str>>,
+    pub text: Option<Text>,
 }
 
 /// A skill of the catalogue.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Hash)]
 pub struct Skill {
     /// Unique in the catalogue.
     pub id: String,
@@ -93,7 +94,7 @@ pub struct Skill {
     pub description: String,
     pub origin: Origin,
     /// The `SKILL.md`.
-    pub content: Arc<str>,
+    pub content: Text,
     /// Where the instructions begin in the content, in bytes.
     pub instructions_at: usize,
     pub metadata: Map<String, Value>,
@@ -108,8 +109,8 @@ pub struct Skill {
 
 impl Skill {
     /// The instructions, without the front matter.
-    pub fn instructions(&self) -> &str {
-        self.content.get(self.instructions_at..).unwrap_or_default().trim()
+    pub fn instructions(&self) -> String {
+        self.content.read().get(self.instructions_at..).unwrap_or_default().trim().to_owned()
     }
 
     /// Whether `metadata.tags`, a list or a text with commas, has one of these tags.
@@ -123,16 +124,9 @@ impl Skill {
         }
     }
 
-    /// The texts of the skill, each with its path.
-    pub(crate) fn texts(&self) -> impl Iterator<Item = (&str, &str)> {
-        let files =
-            self.resources.iter().filter_map(|file| Some((file.path.as_str(), file.text.as_deref()?)));
-        std::iter::once(("SKILL.md", &*self.content)).chain(files)
-    }
-
     /// The bytes that it takes, roughly.
     pub(crate) fn bytes(&self) -> usize {
-        let files = self.resources.iter().map(|file| file.text.as_ref().map_or(0, |text| text.len()));
+        let files = self.resources.iter().map(|file| file.text.as_ref().map_or(0, Text::len));
         self.content.len() + self.description.len() + files.sum::<usize>()
     }
 }

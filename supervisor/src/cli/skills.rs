@@ -131,7 +131,7 @@ async fn show(place: &SkillsPlace, name: &str) -> anyhow::Result<()> {
         let catalog = local(directory).await?;
         let skill = catalog.global(name).with_context(|| format!("there is no skill {name:?}"))?;
         let files = skill.resources.iter().map(|file| (file.path.as_str(), file.size));
-        return print_skill(&skill.content, files);
+        return print_skill(&skill.content.read(), files);
     }
     // A URL cannot contain such an id.
     ensure!(![".", ".."].contains(&name), "there is no skill {name:?}");
@@ -212,7 +212,7 @@ async fn add(
             return Ok(ExitCode::FAILURE);
         }
     };
-    let mut body = json!({"content": &*skill.content, "files": files(folder, &skill)?, "team_ids": teams});
+    let mut body = json!({"content": skill.content, "files": files(folder, &skill)?, "team_ids": teams});
     if let Some(visibility) = visibility {
         body["visibility"] = match visibility {
             SkillVisibility::Global => "global",
@@ -235,7 +235,7 @@ fn files(folder: &Path, skill: &Skill) -> anyhow::Result<Value> {
         folder.display()
     );
     let text = |file: &caipe_skills::Resource| {
-        let text = file.text.as_ref().map(|text| Value::from(&**text));
+        let text = file.text.as_ref().map(|text| Value::from(text.read()));
         let text = text.ok_or_else(|| {
             anyhow!("{}/{}: is not text: the API accepts only text files", folder.display(), file.path)
         })?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use async_trait::async_trait;
 use caipe_engine::{AgentName, ToolOutput, ToolTraits, name_matches};
 use caipe_model::ToolSpec;
-use caipe_skills::{Skill, SkillService};
+use caipe_skills::{Skill, SkillService, Text};
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
@@ -87,7 +87,7 @@ impl SkillTools {
             let known: Vec<&str> = skill.resources.iter().map(|file| file.path.as_str()).collect();
             format!("The skill has no file `{path}`; its files are: {}.", known.join(", "))
         })?;
-        file.text.as_ref().map(ToString::to_string).ok_or_else(|| format!("The file `{path}` is no text."))
+        file.text.as_ref().map(Text::read).ok_or_else(|| format!("The file `{path}` is no text."))
     }
 }
 
@@ -100,7 +100,8 @@ impl ToolSource for SkillTools {
             return tools.clone();
         }
         let permitted = catalog.all_global().filter(|skill| self.permits(&skill.name));
-        let tools = tools(&permitted.map(|skill| line(skill)).collect::<Vec<_>>());
+        let permitted: Vec<&Arc<Skill>> = permitted.collect();
+        let tools = tools(permitted.iter().map(|skill| line(skill)));
         *offered = Some((catalog.generation, tools.clone()));
         tools
     }
@@ -122,8 +123,8 @@ impl ToolSource for SkillTools {
 }
 
 /// The tools for the skills of an agent, a line each; none if it has no skill.
-fn tools(lines: &[String]) -> Arc<[OfferedTool]> {
-    if lines.is_empty() {
+fn tools(lines: impl ExactSizeIterator<Item = String>) -> Arc<[OfferedTool]> {
+    if lines.len() == 0 {
         return Arc::default();
     }
     let name = json!({"type": "string", "description": "The name of the skill."});
@@ -153,14 +154,15 @@ fn spec(name: &str, description: String, properties: &Value, required: &[&str]) 
 }
 
 /// The description of `use_skill` with as many skills as fit.
-fn description(lines: &[String]) -> String {
+fn description(lines: impl ExactSizeIterator<Item = String>) -> String {
+    let count = lines.len();
     let mut text = "Read the instructions of a skill. If one of these skills fits the task, use it before anything else:".to_owned();
-    for (at, line) in lines.iter().enumerate() {
+    for (at, line) in lines.enumerate() {
         if text.len() + line.len() > LIST_BYTES {
-            let _ = write!(text, "\n{} more skills: find them with `{FIND}`.", lines.len() - at);
+            let _ = write!(text, "\n{} more skills: find them with `{FIND}`.", count - at);
             break;
         }
-        text.extend(["\n", line]);
+        text.extend(["\n", &line]);
     }
     text
 }

@@ -101,7 +101,7 @@ async fn an_agent_finds_uses_and_reads_the_skills_that_it_may_use() {
 #[test]
 fn the_list_of_skills_has_a_limit() {
     let lines: Vec<String> = (0..1000).map(|at| format!("- skill-{at}: {}", "d".repeat(100))).collect();
-    let text = description(&lines);
+    let text = description(lines.into_iter());
     assert!(text.len() < LIST_BYTES + 100, "{}", text.len());
     let listed = text.matches("\n- skill-").count();
     assert!(

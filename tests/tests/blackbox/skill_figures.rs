@@ -1,29 +1,46 @@
 //! What a large catalogue of skills costs.
 
+use std::collections::BTreeSet;
 use std::path::Path;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::process::resident_kib;
-use caipe_tests::scenario::{Scenario, answer};
-use caipe_tests::supervisor::Supervisor;
+use caipe_tests::programs::workspace;
+use caipe_tests::random::SeededRandom;
+use caipe_tests::scenario::Scenario;
+use caipe_tests::supervisor::{Setup, Supervisor};
+use futures::FutureExt as _;
 use serde_json::{Value, json};
 
 const SKILLS: usize = 10_000;
 const REQUESTS: usize = 1000;
-/// The size of the instructions of a skill.
+/// The size of a skill.
 const BYTES: usize = 2000;
 
-fn write(folder: &Path, number: usize, step: &str) -> Result<()> {
+/// Writes a skill whose instructions are lines of the skills of the program, in an order that depends on the seed.
+fn write(folder: &Path, lines: &[String], number: usize, seed: u64) -> Result<()> {
     let folder = folder.join(format!("skill-{number}"));
     std::fs::create_dir_all(&folder)?;
-    let description =
-        format!("Restarts service {number} of the platform and checks its metrics, logs and alerts.");
-    let text = format!(
-        "---\nname: skill-{number}\ndescription: {description}\n---\n{}",
-        step.repeat(BYTES / step.len())
+    let mut text = format!(
+        "---\nname: skill-{number}\ndescription: Restarts service {number} of the platform and checks its metrics, logs and alerts.\n---\n"
     );
+    let mut chance = SeededRandom(seed + number as u64);
+    while text.len() < BYTES {
+        text.extend([&lines[chance.below(lines.len())], "\n"]);
+    }
     Ok(std::fs::write(folder.join("SKILL.md"), text)?)
+}
+
+/// The different lines of the skills of the program.
+fn prose() -> Result<Vec<String>> {
+    let mut lines = BTreeSet::new();
+    for entry in std::fs::read_dir(workspace().join("supervisor/skills/skills"))? {
+        let text = std::fs::read_to_string(entry?.path().join("SKILL.md"))?;
+        lines.extend(text.lines().filter(|line| line.len() > 20).map(str::to_owned));
+    }
+    Ok(lines.into_iter().collect())
 }
 
 /// The times of GET requests, the shortest first.
@@ -46,23 +63,64 @@ async fn refresh(supervisor: &Supervisor) -> Result<Duration> {
     Ok(begin.elapsed())
 }
 
+/// The longest time between two tokens of an answer while a task runs, and the number of tokens.
+async fn tokens_beside<T>(
+    supervisor: &Supervisor,
+    task: impl Future<Output = Result<T>>,
+) -> Result<(Duration, usize, T)> {
+    let is_token = |event: &Value| event["artifact"]["name"] == "streaming_result";
+    let mut stream = supervisor.stream("count", None).await?;
+    stream.read_until(is_token).await?;
+    let mut task = pin!(task);
+    let (mut longest, mut count, mut last) = (Duration::ZERO, 0, Instant::now());
+    loop {
+        tokio::select! {
+            done = &mut task => return Ok((longest.max(last.elapsed()), count, done?)),
+            event = stream.next_event() => {
+                let event = event?.context("the answer ended before the task")?;
+                if is_token(&event) {
+                    longest = longest.max(last.elapsed());
+                    (count, last) = (count + 1, Instant::now());
+                }
+            }
+        }
+    }
+}
+
+/// A supervisor with one thread for requests, which streams a long answer to any question, and has a directory of skills.
+fn streaming() -> Result<Setup> {
+    let text = "token ".repeat(100_000);
+    let setup = Scenario::new()
+        .set("agents", json!([]))
+        .set("skills", json!({"sources": [{"name": "team", "path": "skills"}]}))
+        .turn(json!({"user": "*"}), json!({"text": text, "delay_ms": 2}))
+        .setup()?;
+    std::fs::create_dir_all(setup.dir().join("skills"))?;
+    let directory = setup.dir().to_owned();
+    Ok(setup.in_directory(&directory).env("TOKIO_WORKER_THREADS", "1"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_arrive_while_skills_are_read() -> Result<()> {
+    let setup = streaming()?;
+    let (folder, lines) = (setup.dir().join("skills"), prose()?);
+    let supervisor = setup.start().await?;
+    (0..1000).try_for_each(|number| write(&folder, &lines, number, 1))?;
+    let (_, count, _) = tokens_beside(&supervisor, refresh(&supervisor)).await?;
+    ensure!(count > 10, "{count} tokens");
+    Ok(())
+}
+
 /// The figures of docs/skills.md are those of a release build.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "it is a measurement; `make campaign` runs it"]
 async fn ten_thousand_skills_campaign() -> Result<()> {
-    let source = json!({"name": "team", "path": "skills"});
-    let scenario = Scenario::new()
-        .set("agents", json!([]))
-        .set("skills", json!({"sources": [source]}))
-        .turn(json!({"user": "*"}), answer("Done."));
+    let lines = prose()?;
     let mut memory = Vec::new();
     for count in [0, SKILLS] {
-        let setup = scenario.setup()?;
+        let setup = streaming()?;
         let folder = setup.dir().join("skills");
-        std::fs::create_dir_all(&folder)?;
-        (0..count).try_for_each(|number| write(&folder, number, "Look at the metrics.\n"))?;
-        let directory = setup.dir().to_owned();
-        let setup = setup.in_directory(&directory);
+        (0..count).try_for_each(|number| write(&folder, &lines, number, 1))?;
         let begin = Instant::now();
         let supervisor = setup.start().await?;
         println!("{count} skills: ready after {:?}", begin.elapsed());
@@ -87,9 +145,16 @@ async fn ten_thousand_skills_campaign() -> Result<()> {
         }
         memory.push(resident_kib(pid)? / 1024);
         println!("refresh without a change: {:?}", refresh(&supervisor).await?);
-        (0..count).try_for_each(|number| write(&folder, number, "Look at the logs.\n"))?;
-        println!("refresh with all changed: {:?}", refresh(&supervisor).await?);
+        (0..count).try_for_each(|number| write(&folder, &lines, number, 2))?;
+        let took = refresh(&supervisor).await?;
+        println!("refresh with all changed: {took:?}");
         memory.push(resident_kib(pid)? / 1024);
+        let idle = tokio::time::sleep(took).map(Ok);
+        let (longest, tokens, ()) = tokens_beside(&supervisor, idle).await?;
+        println!("without a refresh: {tokens} tokens, at most {longest:?} between two");
+        (0..count).try_for_each(|number| write(&folder, &lines, number, 3))?;
+        let (longest, tokens, took) = tokens_beside(&supervisor, refresh(&supervisor)).await?;
+        println!("during a refresh of {took:?}: {tokens} tokens, at most {longest:?} between two");
     }
     println!("MiB without skills, with them, after the requests, and after the refresh: {memory:?}");
     Ok(())

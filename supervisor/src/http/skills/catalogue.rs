@@ -1,12 +1,14 @@
 //! `/skills`, `/skills/{id}`, `/skills/refresh`, `/internal/supervisor/skills-status`.
 
+use std::hash::{DefaultHasher, Hash, Hasher as _};
+
 use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use caipe_skills::{Filter, NewSkill, Skill, SkillService, Visibility};
+use caipe_skills::{Filter, NewSkill, Reader, Skill, SkillService, Visibility};
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
+use tokio::task::spawn_blocking;
 
 use super::SkillsApi;
 use super::access::Caller;
@@ -32,6 +34,12 @@ pub(super) async fn list(
     headers: HeaderMap,
     QueryOf(query): QueryOf<ListQuery>,
 ) -> Result<Response, ApiError> {
+    // Not on a thread that serves streams: thousands of skills take some milliseconds.
+    let work = spawn_blocking(move || listed(&api.service, &caller.reader, &headers, &query));
+    work.await.map_err(|_| ApiError::Stopped)
+}
+
+fn listed(service: &SkillService, reader: &Reader, headers: &HeaderMap, query: &ListQuery) -> Response {
     let filter = Filter {
         text: query.q.clone().filter(|text| !text.is_empty()),
         source: query.source.map(Into::into),
@@ -43,8 +51,7 @@ pub(super) async fn list(
         0 => (0, usize::MAX),
         page => ((page as usize - 1).saturating_mul(page_size), page_size),
     };
-    let catalog = api.service.catalog();
-    let page = catalog.list(&caller.reader, &filter, offset, limit);
+    let page = service.catalog().list(reader, &filter, offset, limit);
     let is_paged = query.page > 0;
     let has_more = offset.saturating_add(page.skills.len()) < page.total;
     let meta = ListMeta {
@@ -53,10 +60,11 @@ pub(super) async fn list(
         page_size: is_paged.then_some(page_size),
         has_more: is_paged.then_some(has_more),
         message: (filter.text.is_some() && page.total == 0).then_some("no_matches"),
-        ..sources(&api.service)
+        ..sources(service)
     };
     let skills = page.skills.iter().map(|skill| SkillView::new(skill, query.include_content)).collect();
-    Ok(tagged(&headers, &SkillList { skills, meta }))
+    let list = SkillList { skills, meta };
+    tagged(headers, (page.digest, query.include_content, &list.meta), &list)
 }
 
 fn tags(text: &str) -> Vec<String> {
@@ -73,27 +81,17 @@ fn sources(service: &SkillService) -> ListMeta {
     ListMeta { sources_loaded, unavailable_sources: failed.collect(), ..ListMeta::default() }
 }
 
-/// A response with an `ETag`; 304 without content if the client has it already.
-fn tagged(headers: &HeaderMap, content: &impl Serialize) -> Response {
-    let json = match serde_json::to_vec(content) {
-        Ok(json) => json,
-        Err(error) => {
-            tracing::error!(%error, "skills cannot be encoded");
-            return ApiError::Stopped.into_response();
-        }
-    };
-    let digest = Sha256::digest(&json);
-    let mut start = [0; 16];
-    start.copy_from_slice(&digest[..16]);
-    let etag = format!("\"{:032x}\"", u128::from_be_bytes(start));
+/// A response whose `ETag` changes with the version; 304 without content if the client has it already.
+fn tagged(headers: &HeaderMap, version: impl Hash, content: &impl Serialize) -> Response {
+    let mut digest = DefaultHasher::new();
+    (env!("CARGO_PKG_VERSION"), version).hash(&mut digest);
+    let etag = format!("\"{:016x}\"", digest.finish());
     let given = headers.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_same = given.split(',').any(|it| it.trim().trim_start_matches("W/") == etag || it.trim() == "*");
     if is_same {
         return (StatusCode::NOT_MODIFIED, [(header::ETAG, etag)]).into_response();
     }
-    let cache = "private, no-cache".to_owned();
-    let media_type = "application/json".to_owned();
-    ([(header::ETAG, etag), (header::CACHE_CONTROL, cache), (header::CONTENT_TYPE, media_type)], json)
+    ([(header::ETAG, etag), (header::CACHE_CONTROL, "private, no-cache".to_owned())], Json(content))
         .into_response()
 }
 
@@ -111,14 +109,14 @@ pub(super) async fn show(
     PathOf(id): PathOf,
 ) -> Result<Response, ApiError> {
     let skill = api.service.catalog().skill(&caller.reader, &id).ok_or(ApiError::UnknownSkill)?;
-    Ok(tagged(&headers, &detail(&skill)))
+    Ok(tagged(&headers, &skill, &detail(&skill)))
 }
 
 fn detail(skill: &Skill) -> SkillDetail<'_> {
     let files = skill.resources.iter().map(|file| FileView {
         path: &file.path,
         size: file.size,
-        content: file.text.as_deref(),
+        content: file.text.as_ref(),
     });
     SkillDetail { skill: SkillView::new(skill, true), files: files.collect() }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use caipe_skills::{KeyRecord, Severity, Skill, SourceKind, Visibility};
+use caipe_skills::{KeyRecord, Severity, Skill, SourceKind, Text, Visibility};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use utoipa::{IntoParams, ToSchema};
@@ -106,7 +106,8 @@ pub(super) struct SkillView<'a> {
     /// The name of the source.
     source_id: &'a str,
     /// The `SKILL.md`, if it was asked for.
-    content: Option<&'a str>,
+    #[schema(value_type = Option<String>)]
+    content: Option<&'a Text>,
     #[schema(value_type = Object)]
     metadata: &'a Map<String, Value>,
     visibility: VisibilityName,
@@ -140,7 +141,7 @@ impl<'a> SkillView<'a> {
             description: &skill.description,
             source: skill.origin.kind.into(),
             source_id: &skill.origin.id,
-            content: include_content.then_some(&*skill.content),
+            content: include_content.then_some(&skill.content),
             metadata: &skill.metadata,
             visibility: skill.visibility.into(),
             team_ids: &skill.team_ids,
@@ -158,7 +159,7 @@ pub(super) struct SkillList<'a> {
 }
 
 /// What a list leaves out.
-#[derive(Debug, Default, Serialize, ToSchema)]
+#[derive(Debug, Default, Hash, Serialize, ToSchema)]
 pub(super) struct ListMeta {
     /// How many skills match in all.
     pub(super) total: usize,
@@ -197,7 +198,8 @@ pub(super) struct FileView<'a> {
     /// In bytes.
     pub(super) size: usize,
     /// None for a file that is no text.
-    pub(super) content: Option<&'a str>,
+    #[schema(value_type = Option<String>)]
+    pub(super) content: Option<&'a Text>,
 }
 
 /// A skill to add.
