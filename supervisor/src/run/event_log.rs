@@ -264,7 +264,8 @@ impl TaskEventLog {
     /// Ends the task without a run, on the wire even if the store fails, but not if another process continues the task.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), StoreError> {
         let event = RunEvent::own(EventKind::Finished { outcome });
-        let committed = self.commit_events(Writing::default(), std::slice::from_ref(&event)).await;
+        // Boxed, because each run would have the memory for an end that is rare.
+        let committed = Box::pin(self.commit_events(Writing::default(), std::slice::from_ref(&event))).await;
         if committed.as_ref().is_err_and(|error| !matches!(error, StoreError::LeaseLost { .. })) {
             self.lease = None;
             let at = self.now();
@@ -376,7 +377,7 @@ pub(super) fn wire_log(task: Task, budget: &Arc<LogBudget>) -> TaskLog {
 }
 
 #[async_trait]
-impl Sink for TaskEventLog {
+impl Sink for Box<TaskEventLog> {
     async fn commit(&mut self, state: &RunState, batch: Batch) -> Result<(), SinkError> {
         let failed = |error: StoreError| SinkError(error.to_string());
         if !batch.changes_state && batch.events.iter().all(RunEvent::is_transient) {

@@ -287,8 +287,10 @@ impl Runs {
         self.tracker.len()
     }
 
-    pub(super) fn spawn(self: &Arc<Self>, mut event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
+    pub(super) fn spawn(self: &Arc<Self>, event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
         let (runs, log) = (self.clone(), event_log.log());
+        // Each function that awaits the run has a copy of its arguments.
+        let mut event_log = Box::new(event_log);
         event_log.set_outbox(self.outbox.clone());
         let (task, lost) = (event_log.task().to_owned(), event_log.lost());
         let (recoveries, lease) = (event_log.record().recoveries, event_log.keep_lease());
@@ -376,7 +378,7 @@ impl Runs {
     /// Carries out one run.
     async fn carry(
         &self,
-        mut event_log: TaskEventLog,
+        mut event_log: Box<TaskEventLog>,
         mut turn: Turn,
         begin: RunTrigger,
     ) -> Result<(), StoreError> {
@@ -394,7 +396,8 @@ impl Runs {
             // The agents of a supervisor are not those of its caller.
             run.parents = Arc::default();
         }
-        let (state, start) = match self.prepare(&agent, &run, &mut event_log, begin).await {
+        // Boxed, because the run would keep the memory that only its start needs.
+        let (state, start) = match Box::pin(self.prepare(&agent, &run, &mut event_log, begin)).await {
             Ok(prepared) => prepared,
             Err(error) => return event_log.fail(&error.to_string()).await,
         };

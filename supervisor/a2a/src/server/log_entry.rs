@@ -60,8 +60,8 @@ impl LoggedEvent {
         if let Some(status) = status {
             status.timestamp.get_or_insert(at);
         }
-        // The content exists as itself, in the task, and in two encoded forms; a third is rare.
-        let weight = OVERHEAD + 4 * content(&event);
+        // The content exists as itself and in two encoded forms; a third is rare.
+        let weight = OVERHEAD + 3 * content(&event);
         Self { at, ..Self::whole(seq, event, weight) }
     }
 
@@ -127,8 +127,7 @@ impl LoggedEvent {
     pub(super) const fn weight(&self) -> usize {
         match &self.body {
             Body::Whole(whole) => whole.weight,
-            // The text exists here and in the task.
-            Body::Piece(piece) => PIECE + 2 * piece.text().len(),
+            Body::Piece(piece) => PIECE + piece.text().len(),
         }
     }
 
@@ -160,7 +159,8 @@ impl Whole {
         if let Some(bytes) = cell.get() {
             return Ok(bytes);
         }
-        let bytes = Bytes::from(encode(&self.event, encoding)?);
+        // Without the spare capacity of a vector, because it stays.
+        let bytes = Bytes::from(encode(&self.event, encoding)?.into_boxed_slice());
         Ok(cell.get_or_init(|| bytes))
     }
 }

@@ -33,38 +33,18 @@ impl Projection {
         self.task
     }
 
-    pub(super) fn mark_working(&mut self, at: Timestamp) {
-        if self.task.status.state == TaskState::Submitted {
-            self.works_since(at);
-        }
-    }
-
-    fn works_since(&mut self, at: Timestamp) {
-        self.task.status = TaskStatus { timestamp: Some(at), ..TaskStatus::new(TaskState::Working) };
-    }
-
     /// Applies one event. The cost depends on the event's size only.
     pub(super) fn apply(&mut self, logged: &LoggedEvent) {
-        let event = match (logged.as_piece(), logged.as_whole()) {
-            (Some(piece), _) => return self.apply_piece(piece, logged.at()),
-            (None, Some(event)) => event,
-            (None, None) => return,
-        };
-        self.growing = None;
-        match event {
-            Event::Task(task) => *self = Self::new((**task).clone()),
-            Event::Message(message) => {
-                self.task.history.push((**message).clone());
-                // The task waited for this message.
-                if message.role == Role::User && self.task.status.state.is_interrupted() {
-                    self.works_since(logged.at());
+        match (logged.as_piece(), logged.as_whole()) {
+            (Some(piece), _) => self.apply_piece(piece, logged.at()),
+            (None, Some(Event::Task(task))) => *self = Self::new((**task).clone()),
+            (None, _) => {
+                self.growing = None;
+                summarize(&mut self.task, logged);
+                if let Some(Event::ArtifactUpdate(update)) = logged.as_whole() {
+                    self.apply_artifact(update);
                 }
             }
-            Event::StatusUpdate(update) => {
-                self.task.status = update.status.clone();
-                extend_metadata(&mut self.task.metadata, update.metadata.as_ref());
-            }
-            Event::ArtifactUpdate(update) => self.apply_artifact(update, logged.at()),
         }
     }
 
@@ -75,6 +55,7 @@ impl Projection {
         {
             return artifact.append_text(piece.text());
         }
+        mark_working(&mut self.task, at);
         let update = piece.update();
         let index = self.indexes.get(&update.artifact.artifact_id).copied();
         if let Some((index, artifact)) =
@@ -83,16 +64,13 @@ impl Projection {
             artifact.append_text(piece.text());
             artifact.append_labels(&update.artifact);
             self.growing = Some((Arc::clone(piece.template()), index));
-            self.mark_working(at);
         } else if let Event::ArtifactUpdate(update) = piece.event() {
-            self.apply_artifact(&update, at);
+            self.apply_artifact(&update);
         }
     }
 
-    /// A chunk of an unknown artifact starts it, as peers do. A task that produces artifacts is working, even without a
-    /// status that says so.
-    fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent, at: Timestamp) {
-        self.mark_working(at);
+    /// A chunk of an unknown artifact starts it, as peers do.
+    fn apply_artifact(&mut self, update: &TaskArtifactUpdateEvent) {
         let id = &update.artifact.artifact_id;
         let known = self.indexes.get(id).and_then(|index| self.task.artifacts.get_mut(*index));
         match known {
@@ -104,4 +82,50 @@ impl Projection {
             }
         }
     }
+}
+
+/// Applies one event to a task, but leaves its artifacts unchanged.
+pub(super) fn summarize(task: &mut Task, logged: &LoggedEvent) {
+    match logged.as_whole() {
+        Some(Event::Task(new)) => {
+            *task = Task { artifacts: std::mem::take(&mut task.artifacts), ..without_artifacts(new) };
+        }
+        Some(Event::Message(message)) => {
+            task.history.push((**message).clone());
+            // The task waited for this message.
+            if message.role == Role::User && task.status.state.is_interrupted() {
+                works_since(task, logged.at());
+            }
+        }
+        Some(Event::StatusUpdate(update)) => {
+            task.status = update.status.clone();
+            extend_metadata(&mut task.metadata, update.metadata.as_ref());
+        }
+        // A task that produces artifacts is working, even without a status that says so.
+        Some(Event::ArtifactUpdate(_)) | None => mark_working(task, logged.at()),
+    }
+}
+
+/// A task without its artifacts.
+pub(super) fn without_artifacts(task: &Task) -> Task {
+    let Task { id, context_id, status, artifacts: _, history, metadata } = task;
+    Task {
+        id: id.clone(),
+        context_id: context_id.clone(),
+        status: status.clone(),
+        artifacts: Vec::new(),
+        history: history.clone(),
+        metadata: metadata.clone(),
+    }
+}
+
+/// Shows a submitted task as working.
+pub(super) fn mark_working(task: &mut Task, at: Timestamp) {
+    if task.status.state == TaskState::Submitted {
+        works_since(task, at);
+    }
+}
+
+fn works_since(task: &mut Task, at: Timestamp) {
+    task.status = TaskStatus { timestamp: Some(at), ..TaskStatus::new(TaskState::Working) };
 }

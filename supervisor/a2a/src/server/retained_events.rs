@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use jiff::Timestamp;
 
 use super::log_entry::{LoggedEvent, task_content};
-use super::projection::Projection;
+use super::projection::{self, Projection};
 use super::text_piece::{TextPiece, TextTemplate};
 use crate::model::{Event, Task};
 
@@ -62,8 +62,8 @@ pub(super) struct Window {
     events: VecDeque<Arc<LoggedEvent>>,
     /// The size of the events.
     bytes: usize,
-    /// The task after the newest event.
-    now: Projection,
+    /// The task after the newest event, without its artifacts: the events and `before` have those already.
+    now: Task,
     /// The task before the oldest event.
     before: Projection,
     /// The number of the newest event that was dropped, 0 while none was.
@@ -79,7 +79,7 @@ impl Window {
     pub(super) fn new(seq: u64, at: Timestamp, mut task: Task, bounds: LogBounds) -> Self {
         task.status.timestamp.get_or_insert(at);
         let first = LoggedEvent::new(seq, at, task.clone().into(), &mut None);
-        let (now, before) = (Projection::new(task.clone()), Projection::new(task));
+        let (now, before) = (projection::without_artifacts(&task), Projection::new(task));
         let bytes = first.weight();
         let events = VecDeque::from([Arc::new(first)]);
         let (budget, piece, snapshot) = Default::default();
@@ -106,7 +106,7 @@ impl Window {
     }
 
     fn append_logged(&mut self, event: LoggedEvent) {
-        self.now.apply(&event);
+        projection::summarize(&mut self.now, &event);
         self.last = event.seq();
         self.bytes += event.weight();
         if let Some(budget) = &self.budget {
@@ -119,7 +119,7 @@ impl Window {
     }
 
     pub(super) fn mark_working(&mut self, at: Timestamp) {
-        self.now.mark_working(at);
+        projection::mark_working(&mut self.now, at);
     }
 
     fn is_over(&self) -> bool {
@@ -146,14 +146,14 @@ impl Window {
         self.last
     }
 
-    pub(super) const fn task(&self) -> &Task {
-        self.now.task()
+    /// The task after the newest event, without its artifacts.
+    pub(super) const fn summary(&self) -> &Task {
+        &self.now
     }
 
     /// The approximate size in bytes.
     pub(super) fn weight(&self) -> usize {
-        let task = task_content(self.now.task());
-        self.bytes + if self.dropped > 0 { 2 * task } else { task }
+        self.bytes + task_content(&self.now) + task_content(self.before.task())
     }
 
     /// The next events after `after`, at most `limit`, and whether these are all. A snapshot of the task replaces dropped
@@ -183,21 +183,48 @@ impl Window {
 
     /// A snapshot of the task, shared by all readers of dropped events while the events after it are in memory.
     fn shared_snapshot(&mut self) -> Arc<LoggedEvent> {
-        let (last, now) = (self.last, &self.now);
-        let make = || Arc::new(LoggedEvent::detached(last, now.task().clone().into()));
-        self.snapshot.get_or_insert_with(make).clone()
+        if let Some(snapshot) = &self.snapshot {
+            return snapshot.clone();
+        }
+        let (seq, task) = self.until(self.last).into_task();
+        self.snapshot.insert(Arc::new(LoggedEvent::detached(seq, task.into()))).clone()
     }
 
-    /// The number of the event `seq`, with an earlier task and the events that lead from it to the task after `seq`. The
-    /// current task if `seq` is beyond the end or was dropped.
-    pub(super) fn until(&self, seq: u64) -> (u64, Projection, Vec<Arc<LoggedEvent>>) {
+    /// The task after the event `seq`; after the newest event if `seq` is beyond the end or was dropped.
+    pub(super) fn until(&self, seq: u64) -> Snapshot {
+        let before = self.before.clone();
         if seq >= self.last || seq < self.dropped {
-            return (self.last, self.now.clone(), Vec::new());
+            let events = self.events.iter().cloned().collect();
+            return Snapshot { seq: self.last, before, events, summary: Some(self.now.clone()) };
         }
         let end = self.events.partition_point(|event| event.seq() <= seq);
         let end = if self.dropped == 0 { end.max(1) } else { end };
         let events: Vec<_> = self.events.range(..end).cloned().collect();
-        (events.last().map_or(self.dropped, |event| event.seq()), self.before.clone(), events)
+        let seq = events.last().map_or(self.dropped, |event| event.seq());
+        Snapshot { seq, before, events, summary: None }
+    }
+}
+
+/// A task after one of its events, not computed yet, so that a log is locked only briefly.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    seq: u64,
+    before: Projection,
+    events: Vec<Arc<LoggedEvent>>,
+    /// The current task without its artifacts, if this is a snapshot of it: its state can change without an event.
+    summary: Option<Task>,
+}
+
+impl Snapshot {
+    /// The number of the last event in the task, and the task.
+    pub(super) fn into_task(self) -> (u64, Task) {
+        let Self { seq, mut before, events, summary } = self;
+        for event in events {
+            before.apply(&event);
+        }
+        let task = before.into_task();
+        let Some(summary) = summary else { return (seq, task) };
+        (seq, Task { artifacts: task.artifacts, ..summary })
     }
 }
 

@@ -120,7 +120,7 @@ impl TaskLog {
             for event in events {
                 let next = inner.window.last_seq() + 1;
                 if let Err(error) = inner.append(next, at, event) {
-                    tracing::warn!(task = inner.window.task().id, %error, "event dropped");
+                    tracing::warn!(task = inner.window.summary().id, %error, "event dropped");
                 }
             }
             inner.window.last_seq()
@@ -136,7 +136,7 @@ impl TaskLog {
             let mut inner = self.lock();
             for (first, addition) in additions {
                 if let Err(error) = inner.add(first, at, addition) {
-                    tracing::warn!(task = inner.window.task().id, %error, "event dropped");
+                    tracing::warn!(task = inner.window.summary().id, %error, "event dropped");
                 }
             }
         }
@@ -177,40 +177,28 @@ impl TaskLog {
     }
 
     pub fn task_id(&self) -> String {
-        self.lock().window.task().id.clone()
+        self.lock().window.summary().id.clone()
     }
 
     pub fn state(&self) -> TaskState {
-        self.lock().window.task().status.state
+        self.lock().window.summary().status.state
     }
 
     /// The current task.
     pub fn snapshot(&self) -> Task {
-        self.lock().window.task().clone()
+        self.snapshot_at(u64::MAX).1
     }
 
     /// The current task without its artifacts.
     pub fn summary(&self) -> Task {
-        let inner = self.lock();
-        let Task { id, context_id, status, artifacts: _, history, metadata } = inner.window.task();
-        Task {
-            id: id.clone(),
-            context_id: context_id.clone(),
-            status: status.clone(),
-            artifacts: Vec::new(),
-            history: history.clone(),
-            metadata: metadata.clone(),
-        }
+        self.lock().window.summary().clone()
     }
 
     /// The task after the event `seq`, with that event's number. A number beyond the end, or of a dropped event, means the
     /// last event; one before the first event means the first.
     pub fn snapshot_at(&self, seq: u64) -> (u64, Task) {
-        let (seq, mut task, events) = self.lock().window.until(seq);
-        for event in events {
-            task.apply(&event);
-        }
-        (seq, task.into_task())
+        let snapshot = self.lock().window.until(seq);
+        snapshot.into_task()
     }
 
     /// The approximate size in memory in bytes.
