@@ -264,8 +264,7 @@ impl TaskEventLog {
     /// Ends the task without a run, on the wire even if the store fails, but not if another process continues the task.
     pub(super) async fn end(&mut self, outcome: Outcome) -> Result<(), StoreError> {
         let event = RunEvent::own(EventKind::Finished { outcome });
-        // Boxed, because each run would have the memory for an end that is rare.
-        let committed = Box::pin(self.commit_events(Writing::default(), std::slice::from_ref(&event))).await;
+        let committed = self.commit_events(Writing::default(), std::slice::from_ref(&event)).await;
         if committed.as_ref().is_err_and(|error| !matches!(error, StoreError::LeaseLost { .. })) {
             self.lease = None;
             let at = self.now();

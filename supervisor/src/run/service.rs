@@ -289,7 +289,7 @@ impl Runs {
 
     pub(super) fn spawn(self: &Arc<Self>, event_log: TaskEventLog, turn: Turn, begin: RunTrigger) {
         let (runs, log) = (self.clone(), event_log.log());
-        // Each function that awaits the run has a copy of its arguments.
+        // Boxed, because each function that awaits the run would have a copy.
         let mut event_log = Box::new(event_log);
         event_log.set_outbox(self.outbox.clone());
         let (task, lost) = (event_log.task().to_owned(), event_log.lost());
