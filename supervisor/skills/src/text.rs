@@ -37,7 +37,7 @@ impl Text {
 
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
-        let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 2), Compression::fast());
+        let mut encoder = DeflateEncoder::new(Vec::with_capacity(text.len() / 2), Compression::default());
         // Writing to memory does not fail.
         let _ = encoder.write_all(text.as_bytes());
         let deflated = encoder.finish().unwrap_or_default().into();
