@@ -221,6 +221,11 @@ fn values_of_a_rendered_spec_are_read_as_strictly_as_those_of_a_resource() {
             r#""name":"github""#.to_owned(),
             "agents[1].name: another agent has this name",
         ),
+        (
+            r#""streaming":true"#,
+            r#""streaming":true,"skills":{"sources":[{"name":"default","from":{"directory":{"path":"/a"}}}]}"#.to_owned(),
+            "skills.sources[0].name: the supervisor itself has sources",
+        ),
         (here, remote("jira:8000"), "agents[0].placement.remote.url: must be an http:// or https:// URL"),
     ];
     for (from, to, expected) in cases {

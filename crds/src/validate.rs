@@ -81,7 +81,12 @@ pub fn is_web_origin(text: &str) -> bool {
     regex_lite::Regex::new(rules::ORIGIN_PATTERN).is_ok_and(|pattern| pattern.is_match(text))
 }
 
-/// The agents of a rendered spec with an invalid name or URL.
+/// Whether a source of skills has another name than those of the supervisor itself.
+fn is_free_source(name: &str) -> bool {
+    !["built-in", "default"].contains(&name)
+}
+
+/// The agents of a rendered spec with an invalid name or URL, and its sources of skills with a reserved name.
 pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
@@ -99,6 +104,11 @@ pub fn rendered(spec: &RenderedSpec) -> Vec<Fault> {
                 fault("placement.remote.url", rules::URL);
             }
             _ => {}
+        }
+    }
+    for (at, source) in spec.skills.iter().flat_map(|skills| &skills.sources).enumerate() {
+        if !is_free_source(&source.name) {
+            faults.push(Fault::new(format!("skills.sources[{at}].name"), rules::SKILL_SOURCE_NAME));
         }
     }
     faults
@@ -185,6 +195,7 @@ impl Found {
             let path = format!("spec.skills.sources[{at}]");
             let kinds = [source.config_map_ref.is_some(), source.path.is_some(), source.github.is_some()];
             self.rule(&path, count(kinds) == 1, rules::SKILL_SOURCE);
+            self.rule(&format!("{path}.name"), is_free_source(&source.name), rules::SKILL_SOURCE_NAME);
             let api = source.github.as_ref().and_then(|github| github.api_url.as_deref());
             self.url(&format!("{path}.github.apiUrl"), api);
         }

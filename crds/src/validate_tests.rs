@@ -120,6 +120,12 @@ const CASES: [(&str, &str, &str, &str); 60] = [
         "{ agents: [], skills: { sources: [{ name: a, path: /b }] } }",
     ),
     (
+        rules::SKILL_SOURCE_NAME,
+        "spec.skills.sources[0].name",
+        "{ agents: [], skills: { sources: [{ name: built-in, path: /b }] } }",
+        "{ agents: [], skills: { sources: [{ name: built-in-2, path: /b }] } }",
+    ),
+    (
         rules::SKILLS_UNUSED,
         "spec",
         "{ agents: [{ name: jira, skills: [] }] }",

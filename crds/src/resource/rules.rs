@@ -56,6 +56,9 @@ pub const TEXT_SOURCE: &str =
 pub const ENV_VALUE: &str = "a variable has one source: set exactly one of value and secretKeyRef";
 /// A source of skills has one kind.
 pub const SKILL_SOURCE: &str = "a source of skills is a ConfigMap, a directory or a commit: set exactly one of configMapRef, path and github";
+/// Sources that the supervisor names itself.
+pub const SKILL_SOURCE_NAME: &str =
+    "the supervisor itself has sources of skills named built-in and default: choose another name";
 /// Lists of skills need skills.
 pub const SKILLS_UNUSED: &str = "there are no skills that agents[].skills could limit: set spec.skills, which may be `{}` for the skills of the program, or remove the lists";
 /// The bot has no token of an issuer.

@@ -32,12 +32,14 @@ pub struct Skills {
 pub struct SkillSource {
     /// The name, by which the status reports it.
     #[schemars(length(min = 1, max = 40), regex(pattern = r"^[a-z]([-a-z0-9]*[a-z0-9])?$"))]
+    #[x_kube(validation = Rule::new("!(self in ['built-in', 'default'])").message(rules::SKILL_SOURCE_NAME))]
     pub name: String,
     /// A `ConfigMap` with the keys `SKILL--SKILL.md` and optionally `SKILL--metadata.json`. A change takes effect within two
     /// minutes, without a restart.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<ConfigMapRef>,
-    /// A directory with `SKILL/SKILL.md`, for example of a volume that `podTemplate` mounts.
+    /// A directory with `SKILL/SKILL.md`, for example of a volume that `podTemplate` mounts. A relative path starts at the
+    /// working directory of the program.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1024))]
     pub path: Option<String>,

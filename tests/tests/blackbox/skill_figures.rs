@@ -70,12 +70,17 @@ async fn tokens_beside<T>(
 ) -> Result<(Duration, usize, T)> {
     let is_token = |event: &Value| event["artifact"]["name"] == "streaming_result";
     let mut stream = supervisor.stream("count", None).await?;
-    stream.read_until(is_token).await?;
+    let before = stream.read_until(is_token).await?;
     let mut task = pin!(task);
     let (mut longest, mut count, mut last) = (Duration::ZERO, 0, Instant::now());
     loop {
         tokio::select! {
-            done = &mut task => return Ok((longest.max(last.elapsed()), count, done?)),
+            done = &mut task => {
+                longest = longest.max(last.elapsed());
+                let id = before.last().map(|event| &event["taskId"]);
+                supervisor.call("tasks/cancel", json!({"id": id})).await?;
+                return Ok((longest, count, done?));
+            }
             event = stream.next_event() => {
                 let event = event?.context("the answer ended before the task")?;
                 if is_token(&event) {

@@ -181,6 +181,31 @@ async fn a_source_of_the_resource_is_read_again_and_its_failure_is_in_the_status
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_unchanged_list_is_not_sent_again() -> Result<()> {
+    let supervisor = with_skill(Scenario::new().set("agents", json!([])).setup()?)?.start_unready().await?;
+    let url = |path: &str| format!("{}{path}", supervisor.url().trim_end_matches('/'));
+    let http = reqwest::Client::new();
+    for path in ["/skills", "/skills?q=rates&page=1", "/skills?include_content=true", "/skills/triage"] {
+        let get =
+            async |tag: &str| anyhow::Ok(http.get(url(path)).header("If-None-Match", tag).send().await?);
+        let step = async |step: &str| {
+            let file = supervisor.setup().dir().join("skills/triage/SKILL.md");
+            std::fs::write(file, SKILL.replace("metrics", step))?;
+            anyhow::Ok(http.post(url("/skills/refresh")).send().await?.error_for_status()?)
+        };
+        step("logs").await?;
+        let response = get("\"other\"").await?;
+        assert_eq!(response.status(), 200, "{path}");
+        let tag = response.headers().get("etag").context("an ETag")?.to_str()?.to_owned();
+        let unchanged = get(&tag).await?;
+        assert_eq!((unchanged.status().as_u16(), unchanged.bytes().await?.len()), (304, 0), "{path}");
+        step("alerts").await?;
+        assert_eq!(get(&tag).await?.status(), 200, "{path}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn people_see_the_skills_that_their_tokens_permit() -> Result<()> {
     let issuer = Issuer::start().await?;
     let oauth2 = json!({"issuer": ISSUER, "audience": AUDIENCE, "jwksUri": issuer.url()});

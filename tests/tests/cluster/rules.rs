@@ -164,6 +164,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             json!({"spec": {"skills": {"sources": [{"name": "a", "path": "/b", "configMapRef": {"name": "c"}}]}}}),
             "set exactly one of configMapRef, path and github",
         ),
+        (
+            "spec.skills.sources[0].name",
+            json!({"spec": {"skills": {"sources": [{"name": "default", "path": "/b"}]}}}),
+            "choose another name",
+        ),
         ("spec", of_agent(&json!({"skills": ["a"]})), "set spec.skills"),
         ("spec", of_agent(&json!({"approvers": [{"group": "b"}]})), "set spec.auth.oauth2"),
         (
