@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 60] = [
+const CASES: [(&str, &str, &str, &str); 61] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
