@@ -171,10 +171,11 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 44] = [
+pub const ALL: [&str; 45] = [
     SLACK_AUTH,
     SLACK_ENV,
     SKILL_SOURCE,
+    SKILL_SOURCE_NAME,
     SKILLS_UNUSED,
     APPROVER_KIND,
     APPROVERS_AUTH,
