@@ -41,8 +41,7 @@ fn every_example_is_accepted_by_kubernetes() -> Result<()> {
             ensure!(output.ends_with(" created\n") && output.lines().count() == 1, "{name}: {output}");
             let both = std::fs::read_to_string(path(&name))? + TEAM_SKILLS;
             std::fs::write(&file, both)?;
-            let rendered =
-                Command::new(programs::operator()?).args(["render", "-f"]).arg(&file).output()?;
+            let rendered = Command::new(programs::operator()?).args(["render", "-f"]).arg(&file).output()?;
             ensure!(rendered.status.success(), "{name}: {}", String::from_utf8_lossy(&rendered.stderr));
         }
         Ok(())
