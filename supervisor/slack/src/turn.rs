@@ -176,7 +176,7 @@ impl Turn {
             self.register(bot);
         }
         if let Some(end) = progress.transcript.end() {
-            // Before the end is shown: who reads it may ask for the number of running tasks at once.
+            // Before the end is shown, because a person who sees it may ask at once for the number of running tasks.
             if !matches!(end, End::InputRequired) {
                 self.unregister(bot);
             }
