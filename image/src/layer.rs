@@ -2,17 +2,22 @@
 
 use std::io::{self, Write};
 
-use flate2::{Compression, GzBuilder};
 use sha2::{Digest, Sha256};
 use tar::{Builder, EntryType, Header};
 
 use crate::file_entry::{Entry, Kind};
 
+/// The highest level of compression for which unpacking needs little memory.
+const LEVEL: i32 = 19;
+
+/// The threads that compress. Constant, because the result depends on it.
+const THREADS: u32 = 2;
+
 /// The format of a layer (OCI image-spec 1.1, media-types.md).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// A compressed tar file, for images that are distributed.
-    Gzip,
+    /// A tar file that is compressed with zstd, for images that are distributed.
+    Zstd,
     /// A plain tar file, for images that stay on this machine.
     Plain,
 }
@@ -20,7 +25,7 @@ pub enum Form {
 impl Form {
     pub const fn media_type(self) -> &'static str {
         match self {
-            Self::Gzip => "application/vnd.oci.image.layer.v1.tar+gzip",
+            Self::Zstd => "application/vnd.oci.image.layer.v1.tar+zstd",
             Self::Plain => "application/vnd.oci.image.layer.v1.tar",
         }
     }
@@ -48,17 +53,19 @@ impl Layer {
         let tar = tar(entries)?;
         let (diff_id, unpacked) = (digest(&tar), tar.len());
         let bytes = match form {
-            Form::Gzip => gzip(&tar)?,
+            Form::Zstd => compressed(&tar)?,
             Form::Plain => tar,
         };
         Ok(Self { form, bytes, diff_id, unpacked })
     }
 }
 
-fn gzip(tar: &[u8]) -> io::Result<Vec<u8>> {
-    let mut gzip = GzBuilder::new().mtime(0).write(Vec::new(), Compression::best());
-    gzip.write_all(tar)?;
-    gzip.finish()
+/// A quarter smaller than the best compression of gzip, and faster to unpack. Engines of images read it since 2023 at the latest.
+fn compressed(tar: &[u8]) -> io::Result<Vec<u8>> {
+    let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
+    encoder.multithread(THREADS)?;
+    encoder.write_all(tar)?;
+    encoder.finish()
 }
 
 /// `sha256:` and the hash of some bytes, as OCI writes digests.
@@ -118,9 +125,8 @@ mod tests {
     fn a_layer_is_the_same_each_time() {
         let programs = Programs { supervisor: vec![7; 100_000], operator: Vec::new() };
         let entries = crate::root::files(programs);
-        let [one, other] = [(); 2].map(|()| Layer::new(&entries, Form::Gzip).unwrap());
+        let [one, other] = [(); 2].map(|()| Layer::new(&entries, Form::Zstd).unwrap());
         assert_eq!(one, other);
-        assert_eq!(one.bytes[4..8], [0; 4], "the compressed file bears no time");
         let plain = Layer::new(&entries, Form::Plain).unwrap();
         assert_eq!((&plain.diff_id, plain.diff_id.clone()), (&one.diff_id, digest(&plain.bytes)));
     }

@@ -2,7 +2,7 @@
 //! without a container engine. Also packs directories, for further images of live tests.
 //!
 //! ```text
-//! programs -> root::files -> layer (tar, gzip) -> oci (config, manifest, index) -> archive
+//! programs -> root::files -> layer (tar, zstd) -> oci (config, manifest, index) -> archive
 //!                 |
 //!                 +-> tree (the same files in a directory, for a Dockerfile)
 //!

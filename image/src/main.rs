@@ -133,7 +133,7 @@ fn main() -> ExitCode {
 
 fn archive(args: &Archive) -> anyhow::Result<()> {
     let (programs, architecture) = args.programs.read()?;
-    let layer = Layer::new(&root::files(programs), Form::Gzip).context("failed to pack the files")?;
+    let layer = Layer::new(&root::files(programs), Form::Zstd).context("failed to pack the files")?;
     let created = args.created.map(Timestamp::from_second).transpose().context("failed to read the time")?;
     let about = About { version: env!("CARGO_PKG_VERSION").to_owned(), revision: args.revision.clone() };
     let image = Image {

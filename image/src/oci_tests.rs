@@ -1,7 +1,6 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
-use flate2::read::GzDecoder;
 use tar::Archive;
 
 use super::*;
@@ -21,7 +20,7 @@ fn image() -> Image {
 
 fn packed() -> (Packed, Layer) {
     let programs = Programs { supervisor: b"supervisor".to_vec(), operator: b"operator".to_vec() };
-    let layer = Layer::new(&root::files(programs), Form::Gzip).unwrap();
+    let layer = Layer::new(&root::files(programs), Form::Zstd).unwrap();
     (pack(&image(), &layer).unwrap(), layer)
 }
 
@@ -65,8 +64,7 @@ fn from_the_index_one_gets_to_every_file_of_the_image() {
     assert_eq!(config["config"]["Labels"]["org.opencontainers.image.revision"], "abc");
     assert_eq!(config["created"], "2026-11-22T00:00:00Z");
     let compressed = described_blob(&files, &manifest["layers"][0]);
-    let mut tar = Vec::new();
-    GzDecoder::new(compressed.as_slice()).read_to_end(&mut tar).unwrap();
+    let tar = zstd::decode_all(compressed.as_slice()).unwrap();
     assert_eq!(digest(&tar), layer.diff_id);
     let inside = self::files(&tar);
     assert_eq!(inside["usr/local/bin/caipe-supervisor"], b"supervisor");

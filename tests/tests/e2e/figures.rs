@@ -16,7 +16,7 @@ use crate::table::FIGURES;
 
 /// Largest size of the image in bytes. The embedded knowledge base takes 3 MiB of it, the driver of MongoDB 1.7 MiB, and the
 /// copies and the encryption of stores with Sentinel and cluster 0.8 MiB, the Slack bot and the skills 1.4 MiB.
-const LARGEST_IMAGE: u64 = 27 << 20;
+const LARGEST_IMAGE: u64 = 25 << 20;
 
 /// Agents without tool servers.
 fn agents(count: usize, away: bool) -> Scenario {
