@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_a2a::model::Message as A2aMessage;
+use caipe_a2a::model::{Message as A2aMessage, Part};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
@@ -10,6 +10,7 @@ use uuid::Uuid;
 use crate::api::{ApiError, Target};
 use crate::delivery::Delivery;
 use crate::event::{Change, Command, Incoming, Message};
+use crate::files;
 use crate::policy::{Decision, Situation, decide, prompt};
 use crate::press;
 use crate::state::{Bot, Running};
@@ -119,7 +120,8 @@ impl Bot {
             }
             Decision::Ask { template, quiet } => {
                 let text = self.request_text(message, &known, template.as_deref()).await;
-                self.ask(message, known, text, quiet).await;
+                let (files, note) = files::attached(self, &message.files).await;
+                self.ask(message, known, (text + &note, files), quiet).await;
                 Ok(())
             }
         }
@@ -144,12 +146,19 @@ impl Bot {
         text
     }
 
-    async fn ask(&self, message: &Message, mut thread: Thread, text: String, quiet: bool) {
+    async fn ask(
+        &self,
+        message: &Message,
+        mut thread: Thread,
+        (text, files): (String, Vec<Part>),
+        quiet: bool,
+    ) {
         let id = Uuid::new_v5(
             &Uuid::NAMESPACE_OID,
             format!("slack {} {} {}", message.team, message.channel, message.ts).as_bytes(),
         );
         let mut request = A2aMessage::user(id.to_string(), text);
+        request.parts.extend(files);
         request.context_id.clone_from(&thread.context);
         request.task_id = thread.waiting.take().map(|(task, _)| task);
         request.metadata = self.metadata(&message.user).await;

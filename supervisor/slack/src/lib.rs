@@ -7,13 +7,14 @@
 //!                 view -> transcript (what is to be shown) -> delivery (the next call) -> api
 //! ```
 //!
-//! `event`, `policy`, `question`, `text`, `transcript` and `delivery` are pure.
+//! `files` carries files both ways. `event`, `policy`, `question`, `text`, `transcript` and `delivery` are pure.
 
 mod accept;
 mod api;
 mod delivery;
 mod error;
 mod event;
+mod files;
 mod footer;
 mod http;
 mod manifest;
@@ -23,6 +24,7 @@ mod press;
 mod question;
 mod run;
 mod settings;
+mod share;
 mod socket;
 mod state;
 mod store;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The scopes of the bot token.
-const SCOPES: [&str; 12] = [
+const SCOPES: [&str; 14] = [
     // messages that mention the bot
     "app_mentions:read",
     // the status and suggested prompts of conversations with the bot
@@ -14,6 +14,10 @@ const SCOPES: [&str; 12] = [
     "chat:write",
     // /caipe
     "commands",
+    // the files of a message to the bot
+    "files:read",
+    // the files of an answer
+    "files:write",
     // the thread of a mention in private channels
     "groups:history",
     // direct messages

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use caipe_a2a::model::{Event, Message as A2aMessage, Task, TaskState};
+use caipe_a2a::model::{Event, Message as A2aMessage, Part, Task, TaskState};
 use caipe_view::{Form, FormAnswer, View};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::{ApiError, Target};
-use crate::event::{Action, Submission};
+use crate::event::{Action, Attachment, Submission};
+use crate::files;
 use crate::footer::{DELETE, FEEDBACK, HELP, RETRY, Subject};
 use crate::question::{
     self, ALWAYS, ANSWER, APPROVE, EDIT, QuestionRef, REJECT, answer, button, input, text_input, view,
@@ -243,16 +244,17 @@ async fn score(bot: &Bot, action: &Action, subject: &Subject, value: &str, liked
 async fn again(bot: &Bot, action: &Action, value: &str, text: &str) -> Result<(), ApiError> {
     score(bot, action, &Subject::read(&action.value), value, false).await;
     let context = bot.thread(&action.channel, &action.thread).context;
-    send(bot, action, text.to_owned(), context).await;
+    send(bot, action, (text.to_owned(), Vec::new()), context).await;
     Ok(())
 }
 
-async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>) {
+async fn send(bot: &Bot, action: &Action, (text, files): (String, Vec<Part>), context: Option<String>) {
     let id = Uuid::new_v5(
         &Uuid::NAMESPACE_OID,
         format!("slack press {} {}", action.trigger, action.id).as_bytes(),
     );
     let mut request = A2aMessage::user(id.to_string(), text);
+    request.parts.extend(files);
     request.context_id = context;
     request.metadata = bot.metadata(&action.user).await;
     let target = Target {
@@ -297,8 +299,8 @@ async fn corrected(bot: &Bot, submission: &Submission) -> Result<(), ApiError> {
         ..Action::default()
     };
     let context = bot.thread(&action.channel, &action.thread).context;
-    send(bot, &action, format!("Your last answer was not right. {words}\n\nPlease answer again."), context)
-        .await;
+    let text = format!("Your last answer was not right. {words}\n\nPlease answer again.");
+    send(bot, &action, (text, Vec::new()), context).await;
     Ok(())
 }
 
@@ -315,10 +317,7 @@ async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     ];
     let answer = bot.api.read("conversations.replies", &parameters).await?;
     let mut messages = answer["messages"].as_array().into_iter().flatten();
-    let Some(text) = messages
-        .find(|message| message["ts"] == question.as_str())
-        .and_then(|message| message["text"].as_str())
-    else {
+    let Some(message) = messages.find(|message| message["ts"] == question.as_str()) else {
         return bot
             .whisper(
                 &action.channel,
@@ -328,8 +327,11 @@ async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
             )
             .await;
     };
+    let text = message["text"].as_str().unwrap_or_default();
     let text = bot.people.readable(&bot.api, text, &bot.own_user).await;
-    send(bot, action, format!("An earlier attempt to answer this failed. {text}"), None).await;
+    let (files, note) = files::attached(bot, &Attachment::of(message)).await;
+    let text = format!("An earlier attempt to answer this failed. {text}{note}");
+    send(bot, action, (text, files), None).await;
     Ok(())
 }
 
