@@ -236,6 +236,15 @@ impl Api {
         Err(ApiError::Slack { method: method.to_owned(), code })
     }
 
+    /// Sends a response to the URL of a command. The URL is the permission.
+    pub(crate) async fn respond(&self, url: &str, response: &Value) -> Result<(), ApiError> {
+        let sent = self.http.post(url).json(response).timeout(DEADLINE).send().await;
+        sent.and_then(reqwest::Response::error_for_status).map(drop).map_err(|error| ApiError::Transport {
+            method: "the response URL of a command".to_owned(),
+            reason: error.without_url().to_string(),
+        })
+    }
+
     /// Reads a file of Slack with the token. The caller has checked that the URL is Slack's. `media_type` is the one that Slack
     /// has announced: where the token does not permit the download, Slack answers with a web page.
     pub(crate) async fn download(
@@ -368,10 +377,15 @@ impl Target {
                 }
                 body
             }
-            Call::Post { text, blocks } => json!({
-                "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
-                "unfurl_links": false, "unfurl_media": false,
-            }),
+            Call::Post { text, blocks } => {
+                let mut body = json!({
+                    "channel": channel, "text": text, "blocks": blocks, "unfurl_links": false, "unfurl_media": false,
+                });
+                if !thread.is_empty() {
+                    body["thread_ts"] = json!(thread);
+                }
+                body
+            }
             Call::Update { ts, text, blocks } => {
                 json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks})
             }

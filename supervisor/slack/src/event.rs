@@ -121,11 +121,14 @@ pub(crate) struct Submission {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Command {
+    pub(crate) team: String,
     pub(crate) text: String,
     pub(crate) user: String,
     pub(crate) channel: String,
     /// A unique id, because Slack gives commands none.
     pub(crate) trigger: String,
+    /// Where a response can be sent for half an hour.
+    pub(crate) response_url: String,
 }
 
 /// The most files of a message that are read. Slack allows no more than ten in its own clients.
@@ -215,10 +218,12 @@ impl Incoming {
 
     pub(crate) fn of_command(payload: &Value) -> Self {
         Self::Command(Command {
+            team: text(payload, "/team_id"),
             text: text(payload, "/text"),
             user: text(payload, "/user_id"),
             channel: text(payload, "/channel_id"),
             trigger: text(payload, "/trigger_id"),
+            response_url: text(payload, "/response_url"),
         })
     }
 

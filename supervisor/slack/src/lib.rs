@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! socket | http -> event -> accept (policy) -> turn -> caipe_a2a::client
-//!                            press |          |
+//!                   press, command |          |
 //!                                  v          v
 //!                 view -> transcript (what is to be shown) -> delivery (the next call) -> api
 //! ```
@@ -11,6 +11,7 @@
 
 mod accept;
 mod api;
+mod command;
 mod delivery;
 mod error;
 mod event;

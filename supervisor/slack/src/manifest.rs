@@ -44,7 +44,10 @@ pub fn manifest(name: &str, url: Option<&str>) -> Value {
             "app_home": {"messages_tab_enabled": true, "messages_tab_read_only_enabled": false},
             "bot_user": {"display_name": name, "always_online": true},
             "assistant_view": {"assistant_description": "Answers questions and runs tasks with its agents"},
-            "slash_commands": [{"command": "/caipe", "description": "Agents, status, stop", "usage_hint": "help | agents | status | stop"}],
+            "slash_commands": [{
+                "command": "/caipe", "description": "Agents, status, new conversation, share an answer, stop",
+                "usage_hint": "help | agents | status | new [question] | share | stop",
+            }],
         },
         "oauth_config": {"scopes": {"bot": SCOPES}},
         "settings": {

@@ -280,6 +280,12 @@ impl Turn {
             known.waiting = Some((task.clone(), user.clone()));
         }
         bot.save_thread(&channel, &thread, &known);
+        if channel.starts_with('D')
+            && let (Some(End::Completed), Some(task)) = (progress.transcript.end(), &self.task)
+            && let Err(error) = bot.store.save_answer(&user, task)
+        {
+            tracing::error!(%error, "failed to save the last answer of a person");
+        }
         self.unregister(bot);
         if self.delivery.is_abandoned() {
             tracing::error!(

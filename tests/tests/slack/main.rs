@@ -1,6 +1,7 @@
 //! The Slack bot: the built program between the built supervisor and the stand-in for Slack.
 
 mod agent;
+mod commands;
 mod files;
 mod load;
 
