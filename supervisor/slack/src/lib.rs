@@ -15,6 +15,7 @@ mod command;
 mod delivery;
 mod error;
 mod event;
+mod feedback;
 mod files;
 mod footer;
 mod http;
@@ -39,6 +40,6 @@ pub use http::Endpoints;
 pub use manifest::manifest;
 pub use run::run;
 pub use settings::{
-    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings,
-    SettingsError, VictorOps,
+    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Langfuse, Mode, Other, Prompts, Qanda,
+    Settings, SettingsError, VictorOps,
 };

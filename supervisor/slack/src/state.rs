@@ -132,8 +132,13 @@ impl Bot {
     /// What must never appear in a message.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let settings = &self.settings;
-        let tokens =
-            [Some(&settings.bot_token), settings.app_token.as_ref(), settings.signing_secret.as_ref()];
+        let langfuse = settings.langfuse.as_ref().map(|langfuse| &langfuse.secret_key);
+        let tokens = [
+            Some(&settings.bot_token),
+            settings.app_token.as_ref(),
+            settings.signing_secret.as_ref(),
+            langfuse,
+        ];
         tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
     }
 
