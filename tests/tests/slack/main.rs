@@ -2,6 +2,7 @@
 
 mod agent;
 mod commands;
+mod emulate;
 mod feedback;
 mod files;
 mod load;
