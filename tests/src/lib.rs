@@ -27,6 +27,7 @@ pub mod raw_http;
 pub mod resumable_stream;
 pub mod scenario;
 pub mod sdk;
+pub mod slack_workspace;
 pub mod stream;
 pub mod supervisor;
 pub mod token_issuer;

@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
-use caipe_a2a::model::Message as A2aMessage;
+use caipe_a2a::model::{Message as A2aMessage, Part};
 use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use uuid::Uuid;
 
 use crate::api::{ApiError, Target};
 use crate::delivery::Delivery;
-use crate::event::{Change, Command, Incoming, Message};
+use crate::event::{Change, Incoming, Message};
+use crate::files;
 use crate::policy::{Decision, Situation, decide, prompt};
 use crate::press;
 use crate::state::{Bot, Running};
@@ -56,7 +57,7 @@ impl Bot {
         Reply::Accepted(None)
     }
 
-    fn decide(&self, message: &Message) -> rusqlite::Result<Option<Decision>> {
+    pub(crate) fn decide(&self, message: &Message) -> rusqlite::Result<Option<Decision>> {
         let thread = self.store.thread(&message.channel, message.answer_thread())?.unwrap_or_default();
         let waits_for_user = thread.waiting.as_ref().is_some_and(|(_, user)| *user == message.user);
         let situation = Situation {
@@ -90,7 +91,7 @@ impl Bot {
         }
     }
 
-    async fn answer(&self, message: &Message, decision: Decision) -> Result<(), ApiError> {
+    pub(crate) async fn answer(&self, message: &Message, decision: Decision) -> Result<(), ApiError> {
         let (channel, thread) = (&message.channel, message.answer_thread());
         let known = self.thread(channel, thread);
         match decision {
@@ -119,7 +120,8 @@ impl Bot {
             }
             Decision::Ask { template, quiet } => {
                 let text = self.request_text(message, &known, template.as_deref()).await;
-                self.ask(message, known, text, quiet).await;
+                let (files, note) = files::attached(self, &message.files).await;
+                self.ask(message, known, (text + &note, files), quiet).await;
                 Ok(())
             }
         }
@@ -144,12 +146,19 @@ impl Bot {
         text
     }
 
-    async fn ask(&self, message: &Message, mut thread: Thread, text: String, quiet: bool) {
+    async fn ask(
+        &self,
+        message: &Message,
+        mut thread: Thread,
+        (text, files): (String, Vec<Part>),
+        quiet: bool,
+    ) {
         let id = Uuid::new_v5(
             &Uuid::NAMESPACE_OID,
             format!("slack {} {} {}", message.team, message.channel, message.ts).as_bytes(),
         );
         let mut request = A2aMessage::user(id.to_string(), text);
+        request.parts.extend(files);
         request.context_id.clone_from(&thread.context);
         request.task_id = thread.waiting.take().map(|(task, _)| task);
         request.metadata = self.metadata(&message.user).await;
@@ -193,7 +202,11 @@ impl Bot {
     }
 
     /// Stops running tasks. Returns their number.
-    async fn stop(&self, matches: impl Fn(&(String, String), &str) -> bool, waiting: &Thread) -> usize {
+    pub(crate) async fn stop(
+        &self,
+        matches: impl Fn(&(String, String), &str) -> bool,
+        waiting: &Thread,
+    ) -> usize {
         let mut tasks: Vec<String> = self
             .running()
             .iter()
@@ -229,51 +242,6 @@ impl Bot {
         Ok(())
     }
 
-    async fn command(&self, command: &Command) -> Result<(), ApiError> {
-        let text = match command.text.trim().to_lowercase().as_str() {
-            "agents" => self.agents(),
-            "status" => {
-                let mine = self.running().iter().filter(|(_, running)| running.user == command.user).count();
-                format!(
-                    "{} task(s) running, {mine} of them yours. The supervisor is {} {}.",
-                    self.running().len(),
-                    self.client.card().name,
-                    self.client.card().version
-                )
-            }
-            "stop" => {
-                let own =
-                    |key: &(String, String), user: &str| key.0 == command.channel && user == command.user;
-                format!(
-                    "Stopping {} of your tasks in this channel.",
-                    self.stop(own, &Thread::default()).await
-                )
-            }
-            "" | "help" => HELP.to_owned(),
-            other => format!(
-                "`{}` is not a command. {HELP}",
-                other.chars().take(40).filter(|c| c.is_alphanumeric()).collect::<String>()
-            ),
-        };
-        self.whisper(&command.channel, &command.user, None, &text).await
-    }
-
-    fn agents(&self) -> String {
-        let card = self.client.card();
-        let lines: Vec<String> = card
-            .skills
-            .iter()
-            .take(50)
-            .map(|skill| {
-                crate::text::safe(
-                    &format!("• {}: {}", skill.name, crate::text::excerpt(&skill.description, 150)),
-                    &self.secrets(),
-                )
-            })
-            .collect();
-        if lines.is_empty() { "The supervisor lists no skills.".to_owned() } else { lines.join("\n") }
-    }
-
     async fn suggest(&self, channel: &str, thread: &str) -> Result<(), ApiError> {
         let prompts = ["What can you do?", "Which agents are available?"];
         let prompts: Vec<Value> =
@@ -282,8 +250,6 @@ impl Bot {
         self.api.call("assistant.threads.setSuggestedPrompts", &body).await.map(drop)
     }
 }
-
-const HELP: &str = "Mention me with a question, or write to me directly. In a thread, `stop` ends the running task and `new` starts a new conversation. Commands: `/caipe agents`, `/caipe status`, `/caipe stop`.";
 
 fn unavailable(error: &rusqlite::Error) -> Reply {
     tracing::error!(%error, "failed to use the database; Slack delivers the event again");

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use reqwest::StatusCode;
+use futures::StreamExt;
 use reqwest::header::CONTENT_TYPE;
+use reqwest::{RequestBuilder, StatusCode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -17,6 +18,8 @@ use crate::delivery::{Call, Fault};
 pub(crate) const SLACK: &str = "https://slack.com/api";
 /// How long a call may take.
 const DEADLINE: Duration = Duration::from_secs(15);
+/// How long the transfer of a file may take.
+const TRANSFER_DEADLINE: Duration = Duration::from_mins(1);
 /// The wait after a limit whose answer does not say how long to wait, and the longest that is accepted.
 const DEFAULT_WAIT: Duration = Duration::from_secs(5);
 const LONGEST_WAIT: Duration = Duration::from_mins(5);
@@ -52,6 +55,12 @@ pub enum ApiError {
         /// The reason, without the address.
         reason: String,
     },
+    /// A file was not read or not sent.
+    #[error("failed to transfer a file: {reason}")]
+    Transfer {
+        /// The reason, without the address.
+        reason: String,
+    },
 }
 
 /// What a person can do about an error code.
@@ -81,6 +90,7 @@ impl ApiError {
         let code = match self {
             Self::RateLimited { wait, .. } => return Err(*wait),
             Self::Transport { .. } => return Ok(Fault::Ambiguous),
+            Self::Transfer { .. } => return Ok(Fault::Rejected),
             Self::Slack { code, .. } => code.as_str(),
         };
         Ok(match code {
@@ -166,11 +176,7 @@ impl Api {
         self.send_when_allowed(method, request).await
     }
 
-    async fn send_when_allowed(
-        &self,
-        method: &str,
-        request: reqwest::RequestBuilder,
-    ) -> Result<Value, ApiError> {
+    async fn send_when_allowed(&self, method: &str, request: RequestBuilder) -> Result<Value, ApiError> {
         for _ in 1..MOST_ATTEMPTS {
             let Some(copy) = request.try_clone() else { break };
             let slot = self.slot(method).await;
@@ -199,7 +205,7 @@ impl Api {
         }
     }
 
-    async fn send(&self, method: &str, request: reqwest::RequestBuilder) -> Result<Value, ApiError> {
+    async fn send(&self, method: &str, request: RequestBuilder) -> Result<Value, ApiError> {
         let limited = |wait| ApiError::RateLimited { method: method.to_owned(), wait };
         if let Some(wait) = self.wait(method) {
             return Err(limited(wait));
@@ -230,6 +236,44 @@ impl Api {
         Err(ApiError::Slack { method: method.to_owned(), code })
     }
 
+    /// Sends a response to the URL of a command. The URL is the permission.
+    pub(crate) async fn respond(&self, url: &str, response: &Value) -> Result<(), ApiError> {
+        let sent = self.http.post(url).json(response).timeout(DEADLINE).send().await;
+        sent.and_then(reqwest::Response::error_for_status).map(drop).map_err(|error| ApiError::Transport {
+            method: "the response URL of a command".to_owned(),
+            reason: error.without_url().to_string(),
+        })
+    }
+
+    /// Reads a file of Slack with the token. The caller has checked that the URL is Slack's. `media_type` is the one that Slack
+    /// has announced: where the token does not permit the download, Slack answers with a web page.
+    pub(crate) async fn download(
+        &self,
+        url: &str,
+        media_type: &str,
+        most: usize,
+    ) -> Result<Vec<u8>, ApiError> {
+        let request = self.http.get(url).bearer_auth(self.token.expose_secret());
+        let response = transfer(request).await?;
+        let received = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        if received.is_some_and(|received| received.starts_with("text/html")) && media_type != "text/html" {
+            return Err(transfer_error(
+                "Slack answered with a web page; does the app have the scope files:read?",
+            ));
+        }
+        content(response, most).await
+    }
+
+    /// Reads a file without a token.
+    pub(crate) async fn fetch(&self, url: &str, most: usize) -> Result<Vec<u8>, ApiError> {
+        content(transfer(self.http.get(url)).await?, most).await
+    }
+
+    /// Sends a file to the URL that Slack gave for it. The URL is the permission.
+    pub(crate) async fn upload(&self, url: &str, content: Vec<u8>) -> Result<(), ApiError> {
+        transfer(self.http.post(url).body(content)).await.map(drop)
+    }
+
     fn limit(&self, method: &str, wait: Duration) {
         let until = Instant::now() + wait;
         let new = || Limit { until, queue: Arc::new(Semaphore::new(1)) };
@@ -254,6 +298,33 @@ impl Api {
         let answer = self.call(call.method(), &target.body(call)).await?;
         Ok(answer["ts"].as_str().map(str::to_owned))
     }
+}
+
+fn transfer_error(reason: impl Into<String>) -> ApiError {
+    ApiError::Transfer { reason: reason.into() }
+}
+
+/// Starts a transfer. A redirect to another host is a failure, because the client does not follow it.
+async fn transfer(request: RequestBuilder) -> Result<reqwest::Response, ApiError> {
+    let response = request.timeout(TRANSFER_DEADLINE).send().await;
+    let response = response.map_err(|error| transfer_error(error.without_url().to_string()))?;
+    if response.status().is_success() {
+        return Ok(response);
+    }
+    Err(transfer_error(format!("the server answered with HTTP {}", response.status().as_u16())))
+}
+
+/// The content of a response, at most `most` bytes.
+async fn content(response: reqwest::Response, most: usize) -> Result<Vec<u8>, ApiError> {
+    let (mut content, mut chunks) = (Vec::new(), response.bytes_stream());
+    while let Some(chunk) = chunks.next().await {
+        let chunk = chunk.map_err(|error| transfer_error(error.without_url().to_string()))?;
+        if content.len() + chunk.len() > most {
+            return Err(transfer_error(format!("it is larger than {most} bytes")));
+        }
+        content.extend_from_slice(&chunk);
+    }
+    Ok(content)
 }
 
 /// The place of a turn's messages.
@@ -306,10 +377,15 @@ impl Target {
                 }
                 body
             }
-            Call::Post { text, blocks } => json!({
-                "channel": channel, "thread_ts": thread, "text": text, "blocks": blocks,
-                "unfurl_links": false, "unfurl_media": false,
-            }),
+            Call::Post { text, blocks } => {
+                let mut body = json!({
+                    "channel": channel, "text": text, "blocks": blocks, "unfurl_links": false, "unfurl_media": false,
+                });
+                if !thread.is_empty() {
+                    body["thread_ts"] = json!(thread);
+                }
+                body
+            }
             Call::Update { ts, text, blocks } => {
                 json!({"channel": channel, "ts": ts, "text": text, "blocks": blocks})
             }

@@ -31,6 +31,30 @@ pub(crate) struct Message {
     pub(crate) is_direct: bool,
     /// Text of blocks and attachments, as JSON; for alerts.
     pub(crate) details: String,
+    pub(crate) files: Vec<Attachment>,
+}
+
+/// A file that a person attached to a message.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Attachment {
+    pub(crate) name: String,
+    pub(crate) media_type: String,
+    pub(crate) size: usize,
+    pub(crate) url: String,
+}
+
+impl Attachment {
+    /// The files of a message. A deleted one has no address, and one of another program is not in Slack.
+    pub(crate) fn of(message: &Value) -> Vec<Self> {
+        let files = message["files"].as_array().into_iter().flatten().take(MOST_ATTACHMENTS);
+        let read = |file: &Value| Self {
+            name: text(file, "/name"),
+            media_type: text(file, "/mimetype").to_ascii_lowercase(),
+            size: file["size"].as_u64().and_then(|size| size.try_into().ok()).unwrap_or_default(),
+            url: text(file, "/url_private"),
+        };
+        files.map(read).collect()
+    }
 }
 
 impl Message {
@@ -97,12 +121,18 @@ pub(crate) struct Submission {
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Command {
+    pub(crate) team: String,
     pub(crate) text: String,
     pub(crate) user: String,
     pub(crate) channel: String,
     /// A unique id, because Slack gives commands none.
     pub(crate) trigger: String,
+    /// Where a response can be sent for half an hour.
+    pub(crate) response_url: String,
 }
+
+/// The most files of a message that are read. Slack allows no more than ten in its own clients.
+const MOST_ATTACHMENTS: usize = 20;
 
 /// Kinds of messages that say something new; others report an edit, a deletion, a join and the like.
 const SUBTYPES: [&str; 4] = ["", "file_share", "thread_broadcast", "bot_message"];
@@ -152,6 +182,7 @@ impl Incoming {
             // Some senders leave the type of the channel out; the id of a direct message begins with D.
             is_direct: event["channel_type"] == "im" || text(event, "/channel").starts_with('D'),
             details,
+            files: Attachment::of(event),
         }))
         .filter(|incoming| matches!(incoming, Self::Message(message) if !message.channel.is_empty() && !message.ts.is_empty()))
     }
@@ -187,10 +218,12 @@ impl Incoming {
 
     pub(crate) fn of_command(payload: &Value) -> Self {
         Self::Command(Command {
+            team: text(payload, "/team_id"),
             text: text(payload, "/text"),
             user: text(payload, "/user_id"),
             channel: text(payload, "/channel_id"),
             trigger: text(payload, "/trigger_id"),
+            response_url: text(payload, "/response_url"),
         })
     }
 

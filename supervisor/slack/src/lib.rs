@@ -2,18 +2,21 @@
 //!
 //! ```text
 //! socket | http -> event -> accept (policy) -> turn -> caipe_a2a::client
-//!                            press |          |
+//!                   press, command |          |
 //!                                  v          v
 //!                 view -> transcript (what is to be shown) -> delivery (the next call) -> api
 //! ```
 //!
-//! `event`, `policy`, `question`, `text`, `transcript` and `delivery` are pure.
+//! `files` carries files both ways. `event`, `policy`, `question`, `text`, `transcript` and `delivery` are pure.
 
 mod accept;
 mod api;
+mod command;
 mod delivery;
 mod error;
 mod event;
+mod feedback;
+mod files;
 mod footer;
 mod http;
 mod manifest;
@@ -23,6 +26,7 @@ mod press;
 mod question;
 mod run;
 mod settings;
+mod share;
 mod socket;
 mod state;
 mod store;
@@ -36,6 +40,6 @@ pub use http::Endpoints;
 pub use manifest::manifest;
 pub use run::run;
 pub use settings::{
-    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Mode, Other, Prompts, Qanda, Settings,
-    SettingsError, VictorOps,
+    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Langfuse, Mode, Other, Prompts, Qanda,
+    Settings, SettingsError, VictorOps,
 };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 /// The scopes of the bot token.
-const SCOPES: [&str; 12] = [
+const SCOPES: [&str; 14] = [
     // messages that mention the bot
     "app_mentions:read",
     // the status and suggested prompts of conversations with the bot
@@ -14,6 +14,10 @@ const SCOPES: [&str; 12] = [
     "chat:write",
     // /caipe
     "commands",
+    // the files of a message to the bot
+    "files:read",
+    // the files of an answer
+    "files:write",
     // the thread of a mention in private channels
     "groups:history",
     // direct messages
@@ -40,7 +44,10 @@ pub fn manifest(name: &str, url: Option<&str>) -> Value {
             "app_home": {"messages_tab_enabled": true, "messages_tab_read_only_enabled": false},
             "bot_user": {"display_name": name, "always_online": true},
             "assistant_view": {"assistant_description": "Answers questions and runs tasks with its agents"},
-            "slash_commands": [{"command": "/caipe", "description": "Agents, status, stop", "usage_hint": "help | agents | status | stop"}],
+            "slash_commands": [{
+                "command": "/caipe", "description": "Agents, status, new conversation, share an answer, stop",
+                "usage_hint": "help | agents | status | new [question] | share | stop",
+            }],
         },
         "oauth_config": {"scopes": {"bot": SCOPES}},
         "settings": {

@@ -6,7 +6,8 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 
 use crate::api::Api;
-use crate::text::from_slack;
+use crate::event::Attachment;
+use crate::text::{excerpt, from_slack};
 
 /// The most people that are remembered.
 const MOST_PEOPLE: usize = 5_000;
@@ -105,7 +106,10 @@ impl People {
                 "" => format!("{} (bot)", text("username")),
                 id => self.find(api, id).await.name,
             };
-            let shown = self.readable(api, text("text"), own_user).await;
+            let mut shown = self.readable(api, text("text"), own_user).await;
+            for file in Attachment::of(message) {
+                shown.extend([" [file ", &excerpt(&file.name, 100), "]"]);
+            }
             if !shown.trim().is_empty() {
                 lines.push(format!("{name}: {shown}"));
             }

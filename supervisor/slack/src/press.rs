@@ -1,14 +1,14 @@
 //! Buttons and modals: decisions, feedback, retry, help and deletion.
 
-use std::time::Duration;
-
-use caipe_a2a::model::{Event, Message as A2aMessage, Task, TaskState};
+use caipe_a2a::model::{Event, Message as A2aMessage, Part, Task, TaskState};
 use caipe_view::{Form, FormAnswer, View};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use crate::api::{ApiError, Target};
-use crate::event::{Action, Submission};
+use crate::event::{Action, Attachment, Submission};
+use crate::feedback::{self, Feedback};
+use crate::files;
 use crate::footer::{DELETE, FEEDBACK, HELP, RETRY, Subject};
 use crate::question::{
     self, ALWAYS, ANSWER, APPROVE, EDIT, QuestionRef, REJECT, answer, button, input, text_input, view,
@@ -22,9 +22,6 @@ const LESS: &str = "caipe_feedback_less_verbose";
 const WRONG: &str = "caipe_feedback_wrong_answer";
 const OTHER: &str = "caipe_feedback_other";
 const WRONG_MODAL: &str = "caipe_wrong_answer_modal";
-
-/// How long sending feedback may take.
-const FEEDBACK_DEADLINE: Duration = Duration::from_secs(10);
 
 /// Handles the press of a button.
 pub(crate) async fn action(bot: &Bot, action: Action) -> Result<(), ApiError> {
@@ -204,7 +201,8 @@ async fn decide(
 async fn thumb(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let (sign, json) = action.value.split_once('|').unwrap_or((&action.value, ""));
     let liked = sign == "positive";
-    score(bot, action, &Subject::read(json), if liked { "thumbs_up" } else { "thumbs_down" }, liked).await;
+    let kind = if liked { "thumbs_up" } else { "thumbs_down" };
+    feedback::report(bot, action, &Subject::read(json), Feedback { kind, liked, words: "" }).await;
     if liked {
         return bot.whisper(&action.channel, &action.user, Some(&action.thread), "Thank you!").await;
     }
@@ -223,36 +221,22 @@ async fn thumb(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     bot.api.call("chat.postEphemeral", &body).await.map(drop)
 }
 
-/// Reports feedback to the web UI, as upstream's bot does. A failure is logged.
-async fn score(bot: &Bot, action: &Action, subject: &Subject, value: &str, liked: bool) {
-    let Some(base) = &bot.settings.feedback_url else { return };
-    let body = json!({
-        "traceId": subject.trace, "messageId": action.message, "feedbackType": if liked { "like" } else { "dislike" },
-        "value": value, "conversationId": format!("slack-{}", action.thread), "source": "slack",
-        "channelId": action.channel, "threadTs": action.thread, "userId": action.user,
-        "userEmail": bot.people.find(&bot.api, &action.user).await.email,
-    });
-    let url = format!("{}/api/feedback", base.trim_end_matches('/'));
-    let sent = bot.api.http().post(url).json(&body).timeout(FEEDBACK_DEADLINE).send().await;
-    if let Err(error) = sent.and_then(reqwest::Response::error_for_status) {
-        tracing::warn!(error = %error.without_url(), "failed to report feedback");
-    }
-}
-
 /// Asks again in the same conversation.
-async fn again(bot: &Bot, action: &Action, value: &str, text: &str) -> Result<(), ApiError> {
-    score(bot, action, &Subject::read(&action.value), value, false).await;
+async fn again(bot: &Bot, action: &Action, kind: &str, text: &str) -> Result<(), ApiError> {
+    let feedback = Feedback { kind, liked: false, words: "" };
+    feedback::report(bot, action, &Subject::read(&action.value), feedback).await;
     let context = bot.thread(&action.channel, &action.thread).context;
-    send(bot, action, text.to_owned(), context).await;
+    send(bot, action, (text.to_owned(), Vec::new()), context).await;
     Ok(())
 }
 
-async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>) {
+async fn send(bot: &Bot, action: &Action, (text, files): (String, Vec<Part>), context: Option<String>) {
     let id = Uuid::new_v5(
         &Uuid::NAMESPACE_OID,
         format!("slack press {} {}", action.trigger, action.id).as_bytes(),
     );
     let mut request = A2aMessage::user(id.to_string(), text);
+    request.parts.extend(files);
     request.context_id = context;
     request.metadata = bot.metadata(&action.user).await;
     let target = Target {
@@ -268,9 +252,9 @@ async fn send(bot: &Bot, action: &Action, text: String, context: Option<String>)
 /// A modal that asks what is wrong.
 async fn correction(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let kind = if action.id == WRONG { "wrong_answer" } else { "other" };
-    score(bot, action, &Subject::read(&action.value), kind, false).await;
     let metadata = json!({
         "channel": action.channel, "thread": action.thread, "team": action.team, "trigger": action.trigger, "value": action.value,
+        "kind": kind,
     });
     let label = if action.id == WRONG { "What is the right answer?" } else { "What should be better?" };
     let modal = view(
@@ -296,9 +280,11 @@ async fn corrected(bot: &Bot, submission: &Submission) -> Result<(), ApiError> {
         trigger: text("trigger"),
         ..Action::default()
     };
+    let feedback = Feedback { kind: &text("kind"), liked: false, words };
+    feedback::report(bot, &action, &Subject::read(&action.value), feedback).await;
     let context = bot.thread(&action.channel, &action.thread).context;
-    send(bot, &action, format!("Your last answer was not right. {words}\n\nPlease answer again."), context)
-        .await;
+    let text = format!("Your last answer was not right. {words}\n\nPlease answer again.");
+    send(bot, &action, (text, Vec::new()), context).await;
     Ok(())
 }
 
@@ -315,10 +301,7 @@ async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     ];
     let answer = bot.api.read("conversations.replies", &parameters).await?;
     let mut messages = answer["messages"].as_array().into_iter().flatten();
-    let Some(text) = messages
-        .find(|message| message["ts"] == question.as_str())
-        .and_then(|message| message["text"].as_str())
-    else {
+    let Some(message) = messages.find(|message| message["ts"] == question.as_str()) else {
         return bot
             .whisper(
                 &action.channel,
@@ -328,8 +311,11 @@ async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
             )
             .await;
     };
+    let text = message["text"].as_str().unwrap_or_default();
     let text = bot.people.readable(&bot.api, text, &bot.own_user).await;
-    send(bot, action, format!("An earlier attempt to answer this failed. {text}"), None).await;
+    let (files, note) = files::attached(bot, &Attachment::of(message)).await;
+    let text = format!("An earlier attempt to answer this failed. {text}{note}");
+    send(bot, action, (text, files), None).await;
     Ok(())
 }
 

@@ -36,10 +36,23 @@ pub struct Settings {
     pub prompts: Prompts,
     /// The base URL of upstream's web UI, which receives feedback.
     pub feedback_url: Option<String>,
+    /// The project of Langfuse that receives feedback as scores of traces.
+    pub langfuse: Option<Langfuse>,
     /// The base URL of Slack's Web API.
     pub api: String,
     /// The SQLite file of threads and running turns.
     pub database: PathBuf,
+}
+
+/// A project of Langfuse.
+#[derive(Debug, Clone)]
+pub struct Langfuse {
+    /// The base URL, without a slash at its end.
+    pub url: String,
+    /// The public key of the project.
+    pub public_key: String,
+    /// The secret key of the project.
+    pub secret_key: SecretString,
 }
 
 /// Why the settings are unusable.
@@ -286,6 +299,7 @@ impl Settings {
                 style: text(&["SLACK_INTEGRATION_PROMPT_RESPONSE_STYLE"]),
             },
             feedback_url: text(&["CAIPE_UI_URL"]),
+            langfuse: langfuse(text)?,
             api: text(&["SLACK_API_URL"]).unwrap_or_else(|| SLACK.to_owned()),
             database: text(&["CAIPE_SLACK_DATABASE"])
                 .unwrap_or_else(|| "caipe-slack.sqlite3".to_owned())
@@ -296,6 +310,31 @@ impl Settings {
 
 const fn invalid(variable: &'static str, reason: String) -> SettingsError {
     SettingsError::Invalid { variable, reason }
+}
+
+/// The project of Langfuse: all variables or none of them.
+fn langfuse(text: impl Fn(&[&str]) -> Option<String>) -> Result<Option<Langfuse>, SettingsError> {
+    let names = ["LANGFUSE_HOST", "LANGFUSE_PUBLIC_KEY", "LANGFUSE_SECRET_KEY"];
+    match names.map(|name| text(&[name])) {
+        [None, None, None] => Ok(None),
+        [Some(url), Some(public_key), Some(secret_key)] => {
+            let is_http =
+                url::Url::parse(url.trim()).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+            if !is_http {
+                return Err(invalid("LANGFUSE_HOST", "it is not an http or https URL".to_owned()));
+            }
+            Ok(Some(Langfuse {
+                url: url.trim().trim_end_matches('/').to_owned(),
+                public_key: public_key.trim().to_owned(),
+                secret_key: secret_key.trim().into(),
+            }))
+        }
+        [None, ..] => {
+            Err(SettingsError::Missing("LANGFUSE_HOST to the URL of Langfuse, or no LANGFUSE_ variable"))
+        }
+        [_, None, _] => Err(SettingsError::Missing("LANGFUSE_PUBLIC_KEY to the public key of the project")),
+        [_, _, None] => Err(SettingsError::Missing("LANGFUSE_SECRET_KEY to the secret key of the project")),
+    }
 }
 
 /// The channels, from YAML or a file of it.
@@ -351,6 +390,20 @@ mod tests {
             (&[("SLACK_BOT_TOKEN", "x")], "SLACK_APP_TOKEN"),
             (&[("SLACK_BOT_TOKEN", "x"), ("SLACK_BOT_MODE", "http")], "SLACK_SIGNING_SECRET"),
             (&[("SLACK_BOT_TOKEN", "x"), ("SLACK_BOT_MODE", "carrier")], "`carrier` is neither"),
+            (
+                &[("SLACK_BOT_TOKEN", "x"), ("SLACK_APP_TOKEN", "y"), ("LANGFUSE_SECRET_KEY", "z")],
+                "LANGFUSE_HOST",
+            ),
+            (
+                &[
+                    ("SLACK_BOT_TOKEN", "x"),
+                    ("SLACK_APP_TOKEN", "y"),
+                    ("LANGFUSE_HOST", "langfuse:3000"),
+                    ("LANGFUSE_PUBLIC_KEY", "x"),
+                    ("LANGFUSE_SECRET_KEY", "z"),
+                ],
+                "LANGFUSE_HOST: it is not",
+            ),
             (
                 &[
                     ("SLACK_BOT_TOKEN", "x"),

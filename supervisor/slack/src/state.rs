@@ -19,6 +19,9 @@ use crate::store::{Store, Thread};
 /// The most turns and presses at the same time; Slack delivers further ones again.
 const MOST_TASKS: usize = 1_000;
 
+/// The most transfers of files at the same time.
+const MOST_TRANSFERS: usize = 4;
+
 /// A running turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Running {
@@ -44,6 +47,8 @@ pub(crate) struct Inner {
     /// The running turns whose task is known, by channel and thread.
     running: Mutex<HashMap<(String, String), Running>>,
     pub(crate) permits: Arc<Semaphore>,
+    /// Bounds the transfers of files at the same time, because each is in memory.
+    pub(crate) transfers: Semaphore,
     pub(crate) tracker: TaskTracker,
     pub(crate) shutdown: CancellationToken,
     /// The reason for which the bot cannot continue.
@@ -78,6 +83,7 @@ impl Bot {
             own_bot: text("bot_id"),
             running: Mutex::default(),
             permits: Arc::new(Semaphore::new(MOST_TASKS)),
+            transfers: Semaphore::new(MOST_TRANSFERS),
             tracker: TaskTracker::new(),
             shutdown,
             fatal: Mutex::default(),
@@ -126,8 +132,13 @@ impl Bot {
     /// What must never appear in a message.
     pub(crate) fn secrets(&self) -> Vec<String> {
         let settings = &self.settings;
-        let tokens =
-            [Some(&settings.bot_token), settings.app_token.as_ref(), settings.signing_secret.as_ref()];
+        let langfuse = settings.langfuse.as_ref().map(|langfuse| &langfuse.secret_key);
+        let tokens = [
+            Some(&settings.bot_token),
+            settings.app_token.as_ref(),
+            settings.signing_secret.as_ref(),
+            langfuse,
+        ];
         tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
     }
 

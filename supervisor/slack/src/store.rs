@@ -1,4 +1,4 @@
-//! What the bot remembers over restarts: threads, running turns and handled deliveries, in SQLite.
+//! What the bot remembers over restarts: threads, running turns, last answers and handled deliveries, in SQLite.
 
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,7 +6,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use rusqlite::{Connection, OptionalExtension, params};
 
-/// How long a handled delivery is remembered, in seconds. Slack repeats one for at most ten minutes.
+/// How long a handled delivery and the last answer of a person are remembered, in seconds. Slack repeats a delivery for at
+/// most ten minutes.
 const REMEMBERED: i64 = 24 * 3600;
 /// How long an idle thread is remembered, in seconds.
 const THREAD_AGE: i64 = 90 * 24 * 3600;
@@ -19,6 +20,7 @@ const SCHEMA: &str = "
     CREATE TABLE IF NOT EXISTS threads (
         channel TEXT NOT NULL, thread TEXT NOT NULL, context TEXT, last_seen TEXT, skipped INTEGER NOT NULL DEFAULT 0,
         escalated INTEGER NOT NULL DEFAULT 0, waiting TEXT, at INTEGER NOT NULL, PRIMARY KEY (channel, thread));
+    CREATE TABLE IF NOT EXISTS answers (user TEXT PRIMARY KEY, task TEXT NOT NULL, at INTEGER NOT NULL);
     CREATE TABLE IF NOT EXISTS turns (id TEXT PRIMARY KEY, state TEXT NOT NULL);
 ";
 
@@ -50,10 +52,11 @@ impl Store {
         Ok(store)
     }
 
-    /// Deletes handled deliveries and threads that are too old.
+    /// Deletes handled deliveries, answers and threads that are too old.
     pub(crate) fn forget_old(&self) -> rusqlite::Result<()> {
         let connection = self.connection();
         connection.execute("DELETE FROM handled WHERE at < ?1", [now().saturating_sub(REMEMBERED)])?;
+        connection.execute("DELETE FROM answers WHERE at < ?1", [now().saturating_sub(REMEMBERED)])?;
         connection.execute("DELETE FROM threads WHERE at < ?1", [now().saturating_sub(THREAD_AGE)])?;
         Ok(())
     }
@@ -100,6 +103,19 @@ impl Store {
                 params![channel, thread, now()],
             )
             .map(|changed| changed > 0)
+    }
+
+    /// Saves the task of the last answer in the direct message of a person.
+    pub(crate) fn save_answer(&self, user: &str, task: &str) -> rusqlite::Result<()> {
+        let sql = "INSERT OR REPLACE INTO answers VALUES (?1, ?2, ?3)";
+        self.connection().execute(sql, params![user, task, now()]).map(drop)
+    }
+
+    pub(crate) fn last_answer(&self, user: &str) -> rusqlite::Result<Option<String>> {
+        let connection = self.connection();
+        let mut query = connection.prepare("SELECT task FROM answers WHERE user = ?1 AND at >= ?2")?;
+        let oldest = now().saturating_sub(REMEMBERED);
+        query.query_row(params![user, oldest], |row| row.get(0)).optional()
     }
 
     pub(crate) fn save_turn(&self, id: &str, state: &str) -> rusqlite::Result<()> {

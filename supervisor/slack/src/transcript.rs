@@ -135,6 +135,8 @@ impl Transcript {
                 self.add(&text, fresh, source);
             }
             ViewEvent::Doing(text) => self.activity = text,
+            // The text names it; `files` uploads it.
+            ViewEvent::File(_) => {}
             ViewEvent::Form(form) => self.form = Some(form),
             ViewEvent::End(end) => self.finish(end),
         }

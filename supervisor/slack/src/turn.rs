@@ -1,5 +1,6 @@
 //! One turn: follows a task and shows it in a thread.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use caipe_a2a::client::{CallOptions, ClientError, EventStream, Followed};
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 
 use crate::api::{ApiError, Slot, Target};
 use crate::delivery::{Call, Delivery, Fault};
+use crate::files::AgentFiles;
 use crate::footer::{self, Subject};
 use crate::question::{self, QuestionRef};
 use crate::state::{Bot, Running};
@@ -44,12 +46,16 @@ pub(crate) struct Turn {
     pub(crate) quiet: bool,
     /// The time stamp of the message that asked.
     pub(crate) question: String,
+    /// The files of the agent that were requested to appear, and whether that is over; see [`Turn::share`].
+    #[serde(default)]
+    pub(crate) files: BTreeMap<u64, bool>,
 }
 
 /// The parts of a running turn.
 struct Progress {
     view: View,
     transcript: Transcript,
+    files: AgentFiles,
     /// Whether something is to be shown, and the earliest time.
     has_changes: bool,
     due: Instant,
@@ -59,9 +65,9 @@ struct Progress {
 impl Turn {
     /// A turn of a message to the agent. `question` is the time stamp of the message that asked.
     pub(crate) fn new(target: Target, request: Message, question: String) -> Self {
-        let (seed, task, last_event, delivery) = Default::default();
+        let (seed, task, last_event, delivery, files) = Default::default();
         let id = request.message_id.clone();
-        Self { id, target, request, seed, task, last_event, delivery, quiet: false, question }
+        Self { id, target, request, seed, task, last_event, delivery, quiet: false, question, files }
     }
 
     pub(crate) async fn run(mut self, bot: &Bot) {
@@ -103,7 +109,8 @@ impl Turn {
                 }
             }
         }
-        self.finish(bot, &progress).await;
+        // Boxed, because transfers of files would enlarge the future of every turn.
+        Box::pin(self.finish(bot, progress)).await;
     }
 
     fn start(&self, bot: &Bot) -> Progress {
@@ -114,7 +121,8 @@ impl Turn {
                 transcript.apply(plan);
             }
         }
-        Progress { view, transcript, has_changes: false, due: Instant::now(), interval: STREAM_INTERVAL }
+        let (files, has_changes, due) = (AgentFiles::default(), false, Instant::now());
+        Progress { view, transcript, files, has_changes, due, interval: STREAM_INTERVAL }
     }
 
     /// Lets people stop the task, once it is known.
@@ -166,12 +174,17 @@ impl Turn {
         };
         progress.has_changes |= !shows.is_empty();
         for show in shows {
-            progress.transcript.apply(show);
+            match show {
+                ViewEvent::File(file) => progress.files.add(file, &bot.client.endpoint()),
+                other => progress.transcript.apply(other),
+            }
         }
         if self.task.is_none()
             && let Some(task) = progress.view.task()
         {
             self.task = Some(task.to_owned());
+            // From now on the turn follows the task, and is saved often; files would make that slow.
+            self.request.parts.clear();
             self.save(bot);
             self.register(bot);
         }
@@ -257,16 +270,22 @@ impl Turn {
         }
     }
 
-    async fn finish(mut self, bot: &Bot, progress: &Progress) {
+    async fn finish(mut self, bot: &Bot, mut progress: Progress) {
         let Target { channel, thread, user, .. } = self.target.clone();
         let mut known = bot.thread(&channel, &thread);
         known.context = progress.view.context().map(str::to_owned).or(known.context);
-        known.skipped = self.stays_silent(progress);
+        known.skipped = self.stays_silent(&progress);
         known.waiting = None;
         if let (Some(End::InputRequired), Some(task)) = (progress.transcript.end(), &self.task) {
             known.waiting = Some((task.clone(), user.clone()));
         }
         bot.save_thread(&channel, &thread, &known);
+        if channel.starts_with('D')
+            && let (Some(End::Completed), Some(task)) = (progress.transcript.end(), &self.task)
+            && let Err(error) = bot.store.save_answer(&user, task)
+        {
+            tracing::error!(%error, "failed to save the last answer of a person");
+        }
         self.unregister(bot);
         if self.delivery.is_abandoned() {
             tracing::error!(
@@ -274,8 +293,14 @@ impl Turn {
                 channel = self.target.channel,
                 "gave up showing an answer: Slack accepts no message in the thread; the channel, the thread or the message may be deleted"
             );
-        } else if let Err(error) = self.ask(bot, progress).await {
-            bot.report(&error);
+        } else {
+            let files = std::mem::take(&mut progress.files);
+            if !known.skipped && !self.share(bot, files).await {
+                return;
+            }
+            if let Err(error) = self.ask(bot, &progress).await {
+                bot.report(&error);
+            }
         }
         if let Err(error) = bot.store.remove_turn(&self.id) {
             tracing::error!(%error, "failed to remove a finished turn");
@@ -299,7 +324,7 @@ impl Turn {
         bot.api.call_when_allowed(call.method(), &self.target.body(&call)).await.map(drop)
     }
 
-    fn save(&self, bot: &Bot) {
+    pub(crate) fn save(&self, bot: &Bot) {
         let saved = serde_json::to_string(self).map_err(|error| error.to_string());
         let saved =
             saved.and_then(|state| bot.store.save_turn(&self.id, &state).map_err(|error| error.to_string()));

@@ -15,7 +15,7 @@ mod shown_text;
 use std::collections::{HashMap, HashSet};
 
 use caipe_a2a::model::{
-    Artifact, Event, Message, Metadata, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    Artifact, Content, Event, Message, Metadata, Part, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
     TaskStatusUpdateEvent,
 };
 
@@ -55,6 +55,8 @@ pub enum ViewEvent {
     },
     /// The current activity in the agent's words, until the next one.
     Doing(String),
+    /// A file of the agent, which the text names too.
+    File(AgentFile),
     /// A question of the agent.
     Form(Form),
     End(End),
@@ -66,6 +68,15 @@ pub enum Presentation {
     Answer,
     /// The agent's comments on its work.
     Narration,
+}
+
+/// A file of the agent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AgentFile {
+    /// The checksum of its name and content: the same in every event and process.
+    pub id: u64,
+    /// The part with its bytes or its URL.
+    pub part: Box<Part>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -86,6 +97,8 @@ pub struct View {
     streams: HashMap<String, (StreamedText, Cleaner)>,
     /// The ids of one-line artifacts that were shown, because a snapshot repeats them.
     noticed: HashSet<String>,
+    /// The ids of the files that were shown, for the same reason.
+    files: HashSet<u64>,
     shown: ShownText,
     /// The artifact of the newest text.
     speaker: Option<String>,
@@ -168,6 +181,7 @@ impl View {
         self.set_ids(message.task_id.as_deref(), message.context_id.as_deref(), message.metadata.as_ref());
         let text: Vec<String> = message.parts.iter().filter_map(artifact::readable).collect();
         self.show_whole(&clean(&text.join("\n\n")), shows);
+        self.add_files(&message.parts, shows);
         self.finish(End::Completed, shows);
     }
 
@@ -194,6 +208,9 @@ impl View {
     fn status(&mut self, status: &TaskStatus, shows: &mut Vec<ViewEvent>) {
         let text = status.message.as_ref().map(|message| clean(&message.text())).unwrap_or_default();
         let text = text.trim();
+        if let Some(message) = &status.message {
+            self.add_files(&message.parts, shows);
+        }
         match status.state {
             TaskState::Submitted | TaskState::Working | TaskState::Unspecified => self.progress(text, shows),
             TaskState::Completed => {
@@ -256,7 +273,11 @@ impl View {
     }
 
     fn artifact(&mut self, artifact: &Artifact, append: bool, shows: &mut Vec<ViewEvent>) {
-        match Role::of(artifact) {
+        let role = Role::of(artifact);
+        if matches!(role, Role::Stream(_) | Role::Result | Role::AgentAnswer) {
+            self.add_files(&artifact.parts, shows);
+        }
+        match role {
             Role::Notification { ends } => self.notice(artifact, ends, shows),
             Role::Plan { whole } => self.plan(artifact, whole, shows),
             Role::Form => self.ask(artifact),
@@ -265,6 +286,16 @@ impl View {
             Role::AgentAnswer => self.agent_answer(artifact, append),
             Role::Error => self.error = Some(clean(artifact.text().trim())).filter(|text| !text.is_empty()),
             Role::Marker => {}
+        }
+    }
+
+    fn add_files(&mut self, parts: &[Part], shows: &mut Vec<ViewEvent>) {
+        for part in parts {
+            let (Content::Raw(content) | Content::Url(content)) = &part.content else { continue };
+            let id = checksum(&[part.filename.as_deref().unwrap_or_default(), content]);
+            if self.files.insert(id) {
+                shows.push(ViewEvent::File(AgentFile { id, part: Box::new(part.clone()) }));
+            }
         }
     }
 
@@ -416,6 +447,12 @@ fn mark_replacing(shows: &mut [ViewEvent]) {
     if let Some(ViewEvent::Text { replaces, .. }) = shows.last_mut() {
         *replaces = true;
     }
+}
+
+/// A checksum that does not change between releases (FNV-1a). No text contains the byte that separates texts.
+fn checksum(texts: &[&str]) -> u64 {
+    let bytes = texts.iter().flat_map(|text| text.bytes().chain([0xff]));
+    bytes.fold(0xcbf2_9ce4_8422_2325, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
 /// Whether two statuses are equal apart from their times.

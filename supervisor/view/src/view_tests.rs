@@ -23,6 +23,7 @@ fn lines(shows: &[ViewEvent]) -> Vec<String> {
             format!("{}{}{mark}: {text}", presentation(who), if *fresh { "¶" } else { "" })
         }
         ViewEvent::Doing(text) => format!("doing: {text}"),
+        ViewEvent::File(file) => format!("file: {}", file.part.filename.as_deref().unwrap_or_default()),
         ViewEvent::Form(form) => format!("form: {} {}", form.title, form.description),
         ViewEvent::End(end) => format!("end: {end:?}"),
     };
@@ -261,6 +262,7 @@ fn foreign_agents_are_understood() {
         fold(&[message]),
         [
             "answer¶: Hello.\n\n```json\n{\n  \"n\": 1\n}\n```\n\n\n📎 r.pdf: https://a.b/r.pdf",
+            "file: r.pdf",
             "end: Completed"
         ]
     );
@@ -268,8 +270,25 @@ fn foreign_agents_are_understood() {
         {"artifactId": "a", "parts": [{"text": "One."}]},
         {"artifactId": "b", "name": "report", "parts": [{"raw": "AAAA", "mediaType": "image/png"}]},
     ]);
-    let expected = ["answer¶: One.", "answer¶: 📎 image/png (3 bytes)", "end: Completed"];
+    let expected = ["answer¶: One.", "file: ", "answer¶: 📎 image/png (3 bytes)", "end: Completed"];
     assert_eq!(fold(&[task(COMPLETED, artifacts)]), expected, "a task as the only answer");
+}
+
+#[test]
+fn a_file_is_shown_once() {
+    let report = |raw: &str| json!({"raw": raw, "filename": "r.csv"});
+    let files = fold(&[
+        artifact("report", "a", report("AAAA"), json!({}), false),
+        artifact("report", "a", report("BBBB"), json!({}), true),
+        task(
+            WORKING,
+            json!([{"artifactId": "a", "name": "report", "parts": [report("AAAA"), report("BBBB")]}]),
+        ),
+        artifact("final_result", "b", report("AAAA"), json!({}), false),
+        artifact("execution_plan_update", "c", report("CCCC"), json!({}), false),
+        status(COMPLETED, ""),
+    ]);
+    assert_eq!(files.iter().filter(|line| *line == "file: r.csv").count(), 2, "{files:#?}");
 }
 
 #[test]

@@ -1,5 +1,10 @@
 //! The Slack bot: the built program between the built supervisor and the stand-in for Slack.
 
+mod agent;
+mod commands;
+mod emulate;
+mod feedback;
+mod files;
 mod load;
 
 use std::process::Stdio;
@@ -583,6 +588,15 @@ async fn the_manifest_is_printed_and_missing_settings_are_named() -> Result<()> 
     let output = setup.run(&["slack", "manifest"]).await?;
     let manifest: Value = serde_json::from_slice(&output.stdout)?;
     assert_eq!(manifest["settings"]["socket_mode_enabled"], true);
+    let page = std::fs::read_to_string(programs::workspace().join("docs/slack.md"))?;
+    let rows = page.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`'));
+    let described: Vec<&str> =
+        rows.map(|(scope, _)| scope).filter(|scope| scope.contains(':') || *scope == "commands").collect();
+    assert_eq!(
+        manifest["oauth_config"]["scopes"]["bot"],
+        json!(described),
+        "docs/slack.md names other scopes"
+    );
     let output = setup.run(&["slack"]).await?;
     let error = String::from_utf8_lossy(&output.stderr);
     ensure!(!output.status.success() && error.contains("SLACK_BOT_TOKEN"), "{error}");

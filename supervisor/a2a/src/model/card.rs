@@ -58,6 +58,25 @@ pub struct AgentCard {
     pub icon_url: Option<String>,
 }
 
+impl AgentCard {
+    /// Whether the agent accepts parts of a media type. Without default input modes, it accepts every type. `text`, which
+    /// upstream uses, means any text type; `*/*` and `image/*` are ranges.
+    pub fn accepts(&self, media_type: &str) -> bool {
+        let media_type = media_type.to_ascii_lowercase();
+        let kind = media_type.split('/').next().unwrap_or_default();
+        let matches = |mode: &String| {
+            let mode = mode.trim().to_ascii_lowercase();
+            match mode.split_once('/') {
+                None => mode == "*" || mode == kind,
+                Some(("*", _)) => true,
+                Some((range, "*")) => range == kind,
+                Some(_) => mode == media_type,
+            }
+        };
+        self.default_input_modes.is_empty() || self.default_input_modes.iter().any(matches)
+    }
+}
+
 /// A URL of an agent and the protocol that it serves there.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

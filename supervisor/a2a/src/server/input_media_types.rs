@@ -6,10 +6,10 @@ use crate::model::{AgentCard, Content, Message, Part};
 /// Rejects a message with a part of a media type that is not among the card's default input modes. Without modes, every
 /// type is accepted.
 pub(super) fn check(card: &AgentCard, message: &Message) -> Result<(), A2aError> {
-    let modes = &card.default_input_modes;
-    let taken = |part: &Part| modes.is_empty() || modes.iter().any(|mode| matches(mode, &media_type(part)));
-    let Some(part) = message.parts.iter().find(|part| !taken(part)) else { return Ok(()) };
-    let (given, modes) = (media_type(part), modes.join(", "));
+    let Some(part) = message.parts.iter().find(|part| !card.accepts(&media_type(part))) else {
+        return Ok(());
+    };
+    let (given, modes) = (media_type(part), card.default_input_modes.join(", "));
     Err(A2aError::ContentTypeNotSupported(format!("{given}; this agent accepts {modes}")))
 }
 
@@ -23,18 +23,6 @@ fn media_type(part: &Part) -> String {
         Content::Raw(_) | Content::Url(_) | Content::Unknown => "application/octet-stream",
     };
     declared.filter(|declared| !declared.is_empty()).unwrap_or(own).to_ascii_lowercase()
-}
-
-/// `text`, which upstream uses, means any text type; `*/*` and `image/*` are ranges.
-fn matches(mode: &str, media_type: &str) -> bool {
-    let mode = mode.trim().to_ascii_lowercase();
-    let kind = media_type.split('/').next().unwrap_or_default();
-    match mode.split_once('/') {
-        None => mode == "*" || mode == kind,
-        Some(("*", _)) => true,
-        Some((range, "*")) => range == kind,
-        Some(_) => mode == media_type,
-    }
 }
 
 #[cfg(test)]

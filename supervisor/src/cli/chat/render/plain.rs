@@ -140,8 +140,10 @@ impl<W: Write> Screen for Plain<W> {
                 self.text(Presentation::Answer, &format!("❌ Failed: {reason}"), true)
             }
             ViewEvent::End(End::Canceled) => self.line(0, "Canceled."),
-            // What an agent is doing becomes a line of its own once it has moved on.
-            ViewEvent::Doing(_) | ViewEvent::End(End::Completed | End::InputRequired) => Ok(()),
+            // What an agent is doing becomes a line of its own once it has moved on. The text names files.
+            ViewEvent::Doing(_)
+            | ViewEvent::File(_)
+            | ViewEvent::End(End::Completed | End::InputRequired) => Ok(()),
         }
     }
 

@@ -274,6 +274,8 @@ impl<W: Write> Screen for Terminal<W> {
             ViewEvent::Notice(notice) => self.notice(notice),
             ViewEvent::Text { presentation, text, fresh, .. } => self.text(*presentation, text, *fresh),
             ViewEvent::Doing(text) => self.doing = Some(text.clone()),
+            // The text names it.
+            ViewEvent::File(_) => {}
             ViewEvent::Form(form) => self.form(form),
             ViewEvent::End(end) => self.finished(end),
         }
