@@ -61,9 +61,6 @@ pub const SKILL_SOURCE_NAME: &str =
     "the supervisor itself has sources of skills named built-in and default: choose another name";
 /// Lists of skills need skills.
 pub const SKILLS_UNUSED: &str = "there are no skills that agents[].skills could limit: set spec.skills, which may be `{}` for the skills of the program, or remove the lists";
-/// The bot has no token of an issuer.
-pub const SLACK_AUTH: &str =
-    "the Slack bot calls the supervisor with the shared key: set auth.sharedKey as well, or remove slack";
 /// The operator sets these variables of the bot.
 pub const SLACK_ENV: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_URL, CAIPE_SLACK_LISTEN, CAIPE_SLACK_DATABASE, the mode and the tokens: remove them from env (secretRef names the tokens)";
 /// A tool server has one kind.
@@ -171,8 +168,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 45] = [
-    SLACK_AUTH,
+pub const ALL: [&str; 44] = [
     SLACK_ENV,
     SKILL_SOURCE,
     SKILL_SOURCE_NAME,

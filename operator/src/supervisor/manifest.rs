@@ -43,6 +43,12 @@ impl Manifest {
         labels[labels::AGENT].as_str().filter(|_| is_agent && self.kind == Kind::Deployment)
     }
 
+    /// Whether it is the Deployment of the Slack bot.
+    pub fn is_slack_bot(&self) -> bool {
+        self.kind == Kind::Deployment
+            && self.value["metadata"]["labels"][labels::COMPONENT] == labels::COMPONENT_SLACK_BOT
+    }
+
     /// The agent whose tool servers it runs, if they require the agent's key.
     pub fn tools_agent(&self) -> Option<&str> {
         let labels = &self.value["metadata"]["labels"];

@@ -1,8 +1,11 @@
 //! The Slack bot of a supervisor.
 
+use caipe_crds::agent_key::of_slack_bot;
+use caipe_crds::names::slack_bot;
 use serde_json::json;
 
 use super::kstatus::{condition, is_current, message};
+use super::recovery::key;
 use super::resources::{everything, secret, supervisor};
 use super::test_cluster::{NAMESPACE, TestCluster};
 
@@ -31,6 +34,8 @@ async fn the_bot_follows_its_secret_and_goes_with_its_field() {
     cluster.apply(&whole);
     cluster.until("platform", |found| condition(found, "SlackReady")["status"] == "True").await;
     assert!(pods.is_subset(&cluster.pod_uids()), "the pods of the supervisor stay");
+    let own = key(&cluster, &format!("{}.slack-key", slack_bot("platform")), "A2A_AUTH_SHARED_KEY");
+    assert_eq!(own, of_slack_bot(&key(&cluster, "platform.keys", "CAIPE_AGENT_KEY")));
 
     cluster.apply(&supervisor("platform", &everything(&[])));
     cluster.settle().await;

@@ -149,12 +149,6 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "set exactly one of subject, email and group",
         ),
         (
-            "spec",
-            json!({"spec": {"slack": {"secretRef": {"name": "a"}},
-                "auth": {"oauth2": {"issuer": "a", "audience": "b", "jwksUri": "https://c"}}}}),
-            "set auth.sharedKey as well, or remove slack",
-        ),
-        (
             "spec.slack",
             json!({"spec": {"slack": {"secretRef": {"name": "a"}, "env": [{"name": "CAIPE_URL", "value": "http://b"}]}}}),
             "remove them from env",

@@ -194,7 +194,7 @@ fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
 }
 
 /// The key of callers; none if only tokens of an issuer are accepted.
-pub(super) fn shared_key(cx: &BuildContext<'_>) -> Option<EnvVar> {
+fn shared_key(cx: &BuildContext<'_>) -> Option<EnvVar> {
     let Some(auth) = &cx.inputs.resource.spec.auth else {
         return Some(env::secret(SHARED_KEY, &names::keys(cx.name), SHARED_KEY, false));
     };

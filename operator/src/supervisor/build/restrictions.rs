@@ -82,7 +82,7 @@ fn secrets(
     used.extend(registries.filter(|name| !cx.inputs.defaults.image_pull_secrets.contains(name)));
     let generated = |name: &str| {
         let mut agents = cx.members.iter().map(|member| &member.rendered.name);
-        name == names::keys(cx.name)
+        [names::keys(cx.name), names::slack_key(cx.name)].iter().any(|own| own == name)
             || agents.any(|it| {
                 [names::agent_key(cx.name, it), names::tools_key(cx.name, it)].contains(&name.to_owned())
             })

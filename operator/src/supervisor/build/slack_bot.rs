@@ -1,7 +1,8 @@
 //! The objects of the Slack bot.
 
 use caipe_crds::names::{
-    self, SLACK_APP_TOKEN, SLACK_BOT_TOKEN, SLACK_DATABASE, SLACK_MODE, SLACK_PORT, SLACK_SIGNING_SECRET,
+    self, SHARED_KEY, SLACK_APP_TOKEN, SLACK_BOT_TOKEN, SLACK_DATABASE, SLACK_MODE, SLACK_PORT,
+    SLACK_SIGNING_SECRET,
 };
 use caipe_crds::resource::slack::{Slack, SlackMode};
 use k8s_openapi::api::apps::v1::DeploymentStrategy;
@@ -71,7 +72,7 @@ fn variables(cx: &BuildContext<'_>, slack: &Slack) -> Vec<EnvVar> {
         env::plain(SLACK_DATABASE, &format!("{DATA_DIR}/slack.sqlite3")),
         env::plain(CONNECT_RETRIES.0, CONNECT_RETRIES.1),
     ];
-    variables.extend(deployment::shared_key(cx));
+    variables.push(env::secret(SHARED_KEY, &names::slack_key(cx.name), SHARED_KEY, false));
     variables
         .extend([SLACK_BOT_TOKEN, receives].map(|key| env::secret(key, &slack.secret_ref.name, key, false)));
     variables
