@@ -114,6 +114,11 @@ pub fn data(supervisor: &str) -> String {
     format!("{supervisor}.data")
 }
 
+/// The volume of the Slack bot's database.
+pub fn slack_data(supervisor: &str) -> String {
+    data(&slack_bot(supervisor))
+}
+
 /// The URL of a Service's port in the cluster.
 pub fn url(service: &str, namespace: &str, port: u16) -> String {
     format!("http://{service}.{namespace}.svc:{port}")

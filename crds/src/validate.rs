@@ -208,6 +208,7 @@ impl Found {
         let is_free = slack.env.iter().all(|variable| !is_set_for_bot(&variable.name));
         self.rule("spec.slack", is_free, rules::SLACK_ENV);
         self.variables("spec.slack.env", &slack.env);
+        self.volume("spec.slack.storage", slack.storage.as_ref());
         self.resources("spec.slack.resources", slack.resources.as_ref());
     }
 

@@ -117,10 +117,11 @@ fn privileges(container: &Container) -> Option<String> {
 }
 
 fn claims(cx: &BuildContext<'_>, objects: &Objects) -> Vec<String> {
-    let own = names::data(cx.name);
+    let own = [names::data(cx.name), names::slack_data(cx.name)];
     let pods = deployments(objects).filter_map(|deployment| deployment.spec.template.spec.as_ref());
     let volumes = pods.flat_map(|pod| pod.volumes.iter().flatten());
     let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
-    let names = claims.map(|claim| claim.claim_name.as_str()).filter(|name| *name != own);
+    let names =
+        claims.map(|claim| claim.claim_name.as_str()).filter(|name| own.iter().all(|own| own != name));
     names.map(|name| format!("PersistentVolumeClaim `{name}`")).collect()
 }
