@@ -1,7 +1,7 @@
-//! The keys of remote agents, one for each, derived from a key of the supervisor.
+//! The keys of remote agents, one for each, and of the Slack bot, derived from a key of the supervisor.
 //!
-//! The supervisor needs no Secret of a new agent, so that its pods do not restart. An agent cannot compute the key of
-//! another one.
+//! The supervisor needs no Secret of a new agent or of its bot, so that its pods do not restart. An agent cannot compute the
+//! key of another one.
 
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
@@ -10,16 +10,24 @@ use crate::digest::hex;
 
 /// The key of an agent in hex: HMAC-SHA-256 of the agent's name with the supervisor's key.
 pub fn derive(key: &str, agent: &str) -> String {
-    // A key of any length is accepted.
-    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else { return String::new() };
-    mac.update(b"caipe.io/agent/");
-    mac.update(agent.as_bytes());
-    hex(&mac.finalize().into_bytes())
+    mac(key, &format!("caipe.io/agent/{agent}"))
 }
 
 /// The key of an agent's tool servers. No agent has a name with `/`.
 pub fn of_tools(key: &str, agent: &str) -> String {
     derive(key, &format!("{agent}/tools"))
+}
+
+/// The key with which the Slack bot calls the supervisor.
+pub fn of_slack_bot(key: &str) -> String {
+    mac(key, "caipe.io/slack-bot")
+}
+
+fn mac(key: &str, text: &str) -> String {
+    // A key of any length is accepted.
+    let Ok(mut mac) = Hmac::<Sha256>::new_from_slice(key.as_bytes()) else { return String::new() };
+    mac.update(text.as_bytes());
+    hex(&mac.finalize().into_bytes())
 }
 
 #[cfg(test)]
@@ -34,5 +42,7 @@ mod tests {
         assert_ne!(jira, derive("secret", "github"));
         assert_ne!(jira, derive("other", "jira"));
         assert_ne!(jira, of_tools("secret", "jira"));
+        assert_ne!(of_slack_bot("secret"), derive("secret", "slack-bot"));
+        assert_ne!(of_slack_bot("secret"), of_slack_bot("other"));
     }
 }

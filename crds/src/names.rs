@@ -63,7 +63,7 @@ pub fn keys(supervisor: &str) -> String {
 
 /// The key of callers, unless the resource names another one.
 pub const SHARED_KEY: &str = "A2A_AUTH_SHARED_KEY";
-/// The key from which the key of each remote agent is derived, by [`crate::agent_key::derive`].
+/// The key from which the keys of each remote agent and of the Slack bot are derived, by [`crate::agent_key`].
 pub const AGENT_KEY: &str = "CAIPE_AGENT_KEY";
 /// The Secret of one remote agent: [`SHARED_KEY`] with the agent's own key, and [`STATUS_TOKEN`] with its own token, which
 /// only pods of this program get.
@@ -84,6 +84,10 @@ pub fn tools_key(supervisor: &str, agent: &str) -> String {
 /// because no tool server has an empty name.
 pub fn slack_bot(supervisor: &str) -> String {
     unique_name(&[supervisor, "slack-bot", ""])
+}
+/// The Secret of the Slack bot: [`SHARED_KEY`] with the bot's own key, which the supervisor derives.
+pub fn slack_key(supervisor: &str) -> String {
+    format!("{}.slack-key", slack_bot(supervisor))
 }
 /// The port of the Slack bot: probes, and events over HTTP.
 pub const SLACK_PORT: u16 = 3000;
@@ -108,6 +112,11 @@ pub const POD_UID: &str = "CAIPE_POD_UID";
 /// The volume of conversations.
 pub fn data(supervisor: &str) -> String {
     format!("{supervisor}.data")
+}
+
+/// The volume of the Slack bot's database.
+pub fn slack_data(supervisor: &str) -> String {
+    data(&slack_bot(supervisor))
 }
 
 /// The URL of a Service's port in the cluster.

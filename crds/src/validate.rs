@@ -205,11 +205,10 @@ impl Found {
 
     fn slack(&mut self, spec: &CaipeSupervisorSpec) {
         let Some(slack) = &spec.slack else { return };
-        let has_key = spec.auth.as_ref().is_none_or(|auth| auth.shared_key.is_some());
-        self.rule("spec", has_key, rules::SLACK_AUTH);
         let is_free = slack.env.iter().all(|variable| !is_set_for_bot(&variable.name));
         self.rule("spec.slack", is_free, rules::SLACK_ENV);
         self.variables("spec.slack.env", &slack.env);
+        self.volume("spec.slack.storage", slack.storage.as_ref());
         self.resources("spec.slack.resources", slack.resources.as_ref());
     }
 

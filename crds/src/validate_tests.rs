@@ -102,12 +102,6 @@ const CASES: [(&str, &str, &str, &str); 61] = [
         "{ agents: [{ name: jira, delegates: [github] }, { name: github }] }",
     ),
     (
-        rules::SLACK_AUTH,
-        "spec",
-        "{ slack: { secretRef: { name: a } }, auth: { oauth2: { issuer: a, audience: b, jwksUri: 'http://c' } } }",
-        "{ slack: { secretRef: { name: a } }, auth: { sharedKey: { secretKeyRef: { name: b, key: c } } } }",
-    ),
-    (
         rules::SLACK_ENV,
         "spec.slack",
         "{ slack: { secretRef: { name: a }, env: [{ name: SLACK_INTEGRATION_APP_TOKEN, value: b }] } }",
@@ -210,6 +204,12 @@ const CASES: [(&str, &str, &str, &str); 61] = [
         "{ agents: [{ name: a, external: { url: 'https://h:65535/a?b=c' } }] }",
     ),
     (rules::URL, "spec.rag.url", "{ rag: { url: 'rag:9446' } }", "{ rag: { url: 'http://rag:9446' } }"),
+    (
+        rules::EXISTING_CLAIM,
+        "spec.slack.storage",
+        "{ slack: { secretRef: { name: a }, storage: { existingClaim: a, size: 1Gi } } }",
+        "{ slack: { secretRef: { name: a }, storage: { existingClaim: a } } }",
+    ),
     (
         rules::STORE_KIND,
         "spec.store",
@@ -435,7 +435,7 @@ fn each_rule_fires_for_what_breaks_it_and_for_nothing_else_in_both_forms() {
         assert_eq!(by_cel(None, &value), [rules::RESOURCE_NAME], "{name}");
         assert_eq!(by_code(&value), [format!("metadata.name: {}", rules::RESOURCE_NAME)], "{name}");
     }
-    seen.extend([rules::RESOURCE_NAME, rules::VOLUME_FIXED]);
+    seen.extend([rules::RESOURCE_NAME, rules::VOLUME_FIXED, rules::SLACK_VOLUME_FIXED]);
     assert_eq!(seen, rules::ALL.into_iter().collect());
 }
 
@@ -512,6 +512,27 @@ fn a_volume_may_grow_and_is_otherwise_fixed() {
     for (old, new, possible) in CHANGES {
         let (old, new) = (value("platform", old), value("platform", new));
         let expected: Vec<&str> = if possible { vec![] } else { vec![rules::VOLUME_FIXED] };
+        assert_eq!(by_cel(Some(&old), &new), expected, "{old} to {new}");
+    }
+}
+
+#[test]
+fn the_volume_of_the_slack_bot_may_grow_and_is_otherwise_fixed() {
+    for (old, new, possible) in [
+        ("", ", storage: {}", true),
+        (", storage: { size: 3Gi }", "", true),
+        (", storage: {}", ", storage: { size: 1Gi }", true),
+        (", storage: {}", ", storage: { size: 1025Mi, reclaimPolicy: Delete }", true),
+        (", storage: {}", ", storage: { size: 1023Mi }", false),
+        (", storage: { size: 2Gi }", ", storage: {}", false),
+        (", storage: {}", ", storage: { storageClassName: fast }", false),
+        (", storage: { size: 2Gi }", ", storage: { existingClaim: a }", true),
+        (", storage: { existingClaim: a }", ", storage: { storageClassName: fast }", true),
+    ] {
+        let [old, new] = [old, new].map(|storage| {
+            value("platform", &format!("{{ slack: {{ secretRef: {{ name: a }}{storage} }} }}"))
+        });
+        let expected: Vec<&str> = if possible { vec![] } else { vec![rules::SLACK_VOLUME_FIXED] };
         assert_eq!(by_cel(Some(&old), &new), expected, "{old} to {new}");
     }
 }

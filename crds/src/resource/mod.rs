@@ -78,7 +78,6 @@ pub use status::CaipeSupervisorStatus;
     validation = Rule::new(rules::VOLUME_FIXED_CEL).message(rules::VOLUME_FIXED),
     validation = Rule::new("(has(self.auth) && has(self.auth.oauth2)) || ((!has(self.approvers) || size(self.approvers) == 0) && (!has(self.agents) || self.agents.all(a, !has(a.approvers) || size(a.approvers) == 0)))").message(rules::APPROVERS_AUTH),
     validation = Rule::new("has(self.skills) || !has(self.agents) || self.agents.all(a, !has(a.skills))").message(rules::SKILLS_UNUSED),
-    validation = Rule::new("!has(self.slack) || !has(self.auth) || has(self.auth.sharedKey)").message(rules::SLACK_AUTH),
     validation = Rule::new("!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_AGENT_KEY', 'CAIPE_OWN_AGENT_KEY', 'CAIPE_STATUS_TOKEN', 'CAIPE_TOOLS_KEY']))").message(rules::ENV_RESERVED),
 )]
 pub struct CaipeSupervisorSpec {

@@ -61,9 +61,6 @@ pub const SKILL_SOURCE_NAME: &str =
     "the supervisor itself has sources of skills named built-in and default: choose another name";
 /// Lists of skills need skills.
 pub const SKILLS_UNUSED: &str = "there are no skills that agents[].skills could limit: set spec.skills, which may be `{}` for the skills of the program, or remove the lists";
-/// The bot has no token of an issuer.
-pub const SLACK_AUTH: &str =
-    "the Slack bot calls the supervisor with the shared key: set auth.sharedKey as well, or remove slack";
 /// The operator sets these variables of the bot.
 pub const SLACK_ENV: &str = "the operator sets A2A_AUTH_SHARED_KEY, CAIPE_URL, CAIPE_SLACK_LISTEN, CAIPE_SLACK_DATABASE, the mode and the tokens: remove them from env (secretRef names the tokens)";
 /// A tool server has one kind.
@@ -95,6 +92,8 @@ pub const CLAIM_NAME: &str = "must be the name of a PersistentVolumeClaim: a-z, 
 pub const EXISTING_CLAIM: &str = "a claim of yours keeps its own size, class and policy: remove size, storageClassName and reclaimPolicy, or remove existingClaim";
 /// A volume grows, and does not change otherwise.
 pub const VOLUME_FIXED: &str = "the volume of conversations can grow, but not shrink or change its class: set sqlite.size to at least its previous value and leave sqlite.storageClassName as it is";
+/// The volume of the bot grows, and does not change otherwise.
+pub const SLACK_VOLUME_FIXED: &str = "the volume of the Slack bot can grow, but not shrink or change its class: set storage.size to at least its previous value and leave storage.storageClassName as it is";
 /// Peers and rules need policies.
 pub const NETWORK_DISABLED: &str =
     "without policies nothing is denied: remove ingressFrom, metricsFrom and egress, or set mode to Managed";
@@ -129,6 +128,8 @@ pub(super) const EXISTING_CLAIM_CEL: &str =
     "!has(self.existingClaim) || !(has(self.size) || has(self.storageClassName) || has(self.reclaimPolicy))";
 /// The CEL of [`VOLUME_FIXED`]: the class is the same and the size at least the same, unless one of the claims is the user's or one of the stores is a server.
 pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
+/// The CEL of [`SLACK_VOLUME_FIXED`], like [`VOLUME_FIXED_CEL`]. A bot without storage has no volume.
+pub(super) const SLACK_VOLUME_FIXED_CEL: &str = "!has(self.storage) || !has(oldSelf.storage) || [self.storage, oldSelf.storage].exists(s, has(s.existingClaim)) || ((has(self.storage.storageClassName) ? self.storage.storageClassName : '') == (has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '') && [has(self.storage.size) ? self.storage.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.storage.size) ? oldSelf.storage.size : '1Gi')) >= 0))";
 /// The CEL of [`SLACK_ENV`].
 pub(super) const SLACK_ENV_CEL: &str = "!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_URL', 'CAIPE_SLACK_LISTEN', 'CAIPE_SLACK_DATABASE', 'SLACK_BOT_MODE', 'SLACK_INTEGRATION_BOT_MODE', 'SLACK_BOT_TOKEN', 'SLACK_INTEGRATION_BOT_TOKEN', 'SLACK_APP_TOKEN', 'SLACK_INTEGRATION_APP_TOKEN', 'SLACK_SIGNING_SECRET', 'SLACK_INTEGRATION_SIGNING_SECRET']))";
 /// The CEL of [`REPLICAS`].
@@ -172,7 +173,6 @@ pub const AUTH_EMPTY: &str =
 
 /// The rules that the definition contains too.
 pub const ALL: [&str; 45] = [
-    SLACK_AUTH,
     SLACK_ENV,
     SKILL_SOURCE,
     SKILL_SOURCE_NAME,
@@ -211,6 +211,7 @@ pub const ALL: [&str; 45] = [
     AGENT_STORE_KIND,
     A2A_ALLOW,
     VOLUME_FIXED,
+    SLACK_VOLUME_FIXED,
     AUTH_EMPTY,
     NETWORK_DISABLED,
     NETWORK_PEER,

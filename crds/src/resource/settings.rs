@@ -119,7 +119,7 @@ pub struct Limits {
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new("[has(self.sqlite), has(self.redis), has(self.mongodb)].filter(kind, kind).size() < 2").message(rules::STORE_KIND))]
 pub struct Store {
-    /// A file on a volume.
+    /// A file on a volume, by default that of the claim `NAME.data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sqlite: Option<Sqlite>,
     /// Redis 6 or newer, or Valkey. The Secret's key `REDIS_URL` is the URL of the server; its key `REDIS_CA` is the certificate
@@ -159,8 +159,8 @@ pub struct Sqlite {
     #[schemars(length(min = 1, max = 253))]
     #[x_kube(validation = Rule::new(rules::OBJECT_NAME_CEL).message(rules::STORAGE_CLASS))]
     pub storage_class_name: Option<String>,
-    /// Whether the claim `NAME.data` stays when the resource is deleted. The default is `Retain`: a new
-    /// resource of the same name continues with the conversations.
+    /// Whether the claim of the operator stays when the resource is deleted. The default is `Retain`: a new
+    /// resource of the same name continues with the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_policy: Option<ReclaimPolicy>,
     /// A `PersistentVolumeClaim` of yours in the namespace of the resource. The operator mounts it, and neither changes nor
@@ -171,7 +171,7 @@ pub struct Sqlite {
     pub existing_claim: Option<String>,
 }
 
-/// What happens to the volume of conversations when its resource is deleted.
+/// What happens to a claim of the operator when its resource is deleted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ReclaimPolicy {
     /// The claim stays, without an owner.

@@ -7,11 +7,15 @@ use super::common::list_map;
 use super::common::{ConfigMapRef, EnvVar, Resources};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
+use super::settings::Sqlite;
 
 /// The Slack bot: one pod of the supervisor's image. The condition `SlackReady` reports its state.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-#[x_kube(validation = Rule::new(rules::SLACK_ENV_CEL).message(rules::SLACK_ENV))]
+#[x_kube(
+    validation = Rule::new(rules::SLACK_ENV_CEL).message(rules::SLACK_ENV),
+    validation = Rule::new(rules::SLACK_VOLUME_FIXED_CEL).message(rules::SLACK_VOLUME_FIXED),
+)]
 pub struct Slack {
     /// The Secret with the tokens of the Slack app.
     pub secret_ref: SlackSecretRef,
@@ -27,6 +31,9 @@ pub struct Slack {
     #[schemars(length(max = 64))]
     #[x_kube(merge_strategy = list_map("name"))]
     pub env: Vec<EnvVar>,
+    /// A volume for the database of the bot. If absent, the database lives as long as the pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Sqlite>,
     /// Compute resources of the bot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

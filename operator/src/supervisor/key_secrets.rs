@@ -1,5 +1,5 @@
-//! Creates the Secrets with generated keys: one of the supervisor, one of each remote agent, and one of the tool servers of each agent. The operator never changes
-//! or deletes them.
+//! Creates the Secrets with generated keys: one of the supervisor, one of each remote agent, one of the tool servers of each agent, and one of the Slack bot. The
+//! operator never changes or deletes them.
 
 use std::collections::BTreeMap;
 
@@ -14,6 +14,7 @@ use uuid::Uuid;
 use super::apply::Applier;
 use super::error::Error;
 use super::keys::{KEYS, Keys};
+use super::manifest::Manifest;
 use crate::cache::{Child, ObservedState};
 use crate::key::Key;
 use crate::kind::Kind;
@@ -54,32 +55,37 @@ pub async fn of_supervisor(
     Ok(())
 }
 
-/// Creates the missing Secrets of remote agents, and those of the tool servers of agents. Each belongs to the Secret of the supervisor, so that Kubernetes
-/// deletes it with the keys that it derives from.
+/// Creates the missing Secrets of remote agents, of the tool servers of agents, and of the Slack bot. Each belongs to the Secret of the supervisor, so that
+/// Kubernetes deletes it with the keys that it derives from.
 ///
 /// # Errors
 /// If the API server fails, or a Secret has another owner or was made for other keys of the supervisor.
-pub async fn of_agents(
+pub async fn derived(
     applier: &Applier<'_>,
     observed: &ObservedState,
     keys: &Keys,
-    agents: impl IntoIterator<Item = &str>,
-    with_tools: impl IntoIterator<Item = &str>,
+    manifests: &[Manifest],
 ) -> Result<(), Error> {
     let supervisor = applier.key.name();
-    let agents =
-        agents.into_iter().map(|agent| (names::agent_key(supervisor, agent), agent, keys.of_agent(agent)));
-    let tools = with_tools.into_iter();
-    let tools = tools.map(|agent| (names::tools_key(supervisor, agent), agent, keys.of_tools(agent)));
-    let wanted: BTreeMap<_, _> = agents.chain(tools).map(|(name, agent, own)| (name, (agent, own))).collect();
+    let agents = manifests.iter().filter_map(Manifest::agent);
+    let agents = agents.map(|agent| (names::agent_key(supervisor, agent), Some(agent), keys.of_agent(agent)));
+    let tools = manifests.iter().filter_map(Manifest::tools_agent);
+    let tools = tools.map(|agent| (names::tools_key(supervisor, agent), Some(agent), keys.of_tools(agent)));
+    let bot = manifests.iter().filter(|manifest| manifest.is_slack_bot());
+    let bot = bot.map(|_| (names::slack_key(supervisor), None, keys.of_slack_bot()));
+    let all = agents.chain(tools).chain(bot);
+    let wanted: BTreeMap<_, _> = all.map(|(name, agent, own)| (name, (agent, own))).collect();
     for (name, (agent, own)) in wanted {
         if let Some(child) = observed.child(Kind::Secret, &name) {
             keys.check(child, supervisor)?;
             continue;
         }
         let owner = keys.owner(supervisor);
-        let mut secret = secret(applier.key, &name, labels::COMPONENT_AGENT, owner, &own);
-        secret.labels_mut().insert(labels::AGENT.to_owned(), agent.to_owned());
+        let component = agent.map_or(labels::COMPONENT_SLACK_BOT, |_| labels::COMPONENT_AGENT);
+        let mut secret = secret(applier.key, &name, component, owner, &own);
+        if let Some(agent) = agent {
+            secret.labels_mut().insert(labels::AGENT.to_owned(), agent.to_owned());
+        }
         secret.annotations_mut().insert(labels::APPLIED.to_owned(), keys.digest.to_string());
         if applier.create(Kind::Secret, &secret).await?.is_none() {
             return Err(Error::Former { kind: Kind::Secret.as_str(), name });

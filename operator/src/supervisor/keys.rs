@@ -1,4 +1,4 @@
-//! The generated keys of a supervisor and its remote agents. Pure.
+//! The generated keys of a supervisor, its remote agents and its Slack bot. Pure.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,12 @@ impl Keys {
         BTreeMap::from([(names::TOOLS_KEY, agent_key::of_tools(self.agent_key.expose_secret(), agent))])
     }
 
-    /// The owner of the Secrets of agents: the Secret of the supervisor of this name.
+    /// The key in the Secret of the Slack bot.
+    pub fn of_slack_bot(&self) -> BTreeMap<&'static str, String> {
+        BTreeMap::from([(names::SHARED_KEY, agent_key::of_slack_bot(self.agent_key.expose_secret()))])
+    }
+
+    /// The owner of the Secrets with derived keys: the Secret of the supervisor of this name.
     pub fn owner(&self, name: &str) -> OwnerReference {
         OwnerReference {
             api_version: "v1".to_owned(),
@@ -77,7 +82,7 @@ impl Keys {
         })
     }
 
-    /// Checks that the Secret of an agent derives from these keys.
+    /// Checks that a Secret of an agent or of the Slack bot derives from these keys.
     ///
     /// # Errors
     /// If it has another owner, or derives from other keys.

@@ -43,6 +43,12 @@ impl Manifest {
         labels[labels::AGENT].as_str().filter(|_| is_agent && self.kind == Kind::Deployment)
     }
 
+    /// Whether it is the Deployment of the Slack bot.
+    pub fn is_slack_bot(&self) -> bool {
+        self.kind == Kind::Deployment
+            && self.value["metadata"]["labels"][labels::COMPONENT] == labels::COMPONENT_SLACK_BOT
+    }
+
     /// The agent whose tool servers it runs, if they require the agent's key.
     pub fn tools_agent(&self) -> Option<&str> {
         let labels = &self.value["metadata"]["labels"];
@@ -101,8 +107,9 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
     all.push(manifest(Kind::Service, &service)?);
     all.push(manifest(Kind::ConfigMap, &spec)?);
     all.push(manifest(Kind::Deployment, &deployment)?);
-    if let Some(SlackBotObjects { service_account, service, network_policy, deployment }) = slack_bot {
+    if let Some(SlackBotObjects { service_account, data, service, network_policy, deployment }) = slack_bot {
         all.extend(optional(Kind::ServiceAccount, service_account.as_ref())?);
+        all.extend(optional(Kind::PersistentVolumeClaim, data.as_ref())?);
         all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
         all.extend(optional(Kind::Service, service.as_ref())?);
         all.push(manifest(Kind::Deployment, &deployment)?);

@@ -273,7 +273,7 @@ fn derived_key(cluster: &TestCluster) -> String {
     caipe_crds::agent_key::derive(&key(cluster, "platform.keys", "CAIPE_AGENT_KEY"), "argocd")
 }
 
-fn key(cluster: &TestCluster, secret: &str, key: &str) -> String {
+pub(super) fn key(cluster: &TestCluster, secret: &str, key: &str) -> String {
     let secret = cluster.server.get("secrets", NAMESPACE, secret).unwrap();
     let ByteString(text) = serde_json::from_value(secret["data"][key].clone()).unwrap();
     String::from_utf8(text).unwrap()

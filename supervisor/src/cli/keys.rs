@@ -1,12 +1,13 @@
 //! The credentials that a server accepts, from the specification and the environment.
 
 use anyhow::Context;
-use caipe_crds::Faults;
+use caipe_crds::names::AGENT_KEY;
+use caipe_crds::{Faults, agent_key};
 use secrecy::SecretString;
 
 use crate::binding::CardSecurity;
 use crate::config::Settings;
-use crate::http::{Keyring, TokenRules};
+use crate::http::{Keyring, SHORTEST_KEY, TokenRules};
 
 /// The credentials that a server of these settings accepts.
 ///
@@ -15,6 +16,7 @@ use crate::http::{Keyring, TokenRules};
 pub(super) fn keyring(settings: &Settings) -> anyhow::Result<Keyring> {
     Ok(Keyring {
         shared: secret(settings, "A2A_AUTH_SHARED_KEY"),
+        slack_bot: slack_bot(settings),
         tokens: token_rules(settings)?,
         status: secret(settings, "CAIPE_STATUS_TOKEN"),
     })
@@ -31,6 +33,13 @@ pub(super) fn security(keyring: &Keyring) -> CardSecurity {
 /// A key without the white space around it, which files end in and headers cannot contain.
 fn secret(settings: &Settings, name: &str) -> Option<SecretString> {
     variable(settings, name).map(|key| key.to_owned().into())
+}
+
+/// None if the key that it derives from is easy to guess.
+fn slack_bot(settings: &Settings) -> Option<SecretString> {
+    // Not trimmed: the operator derives the bot's key from the same bytes.
+    let key = settings.env.get(AGENT_KEY).filter(|key| key.chars().count() >= SHORTEST_KEY)?;
+    Some(agent_key::of_slack_bot(key).into())
 }
 
 fn variable<'a>(settings: &'a Settings, name: &str) -> Option<&'a str> {
@@ -74,7 +83,7 @@ mod tests {
 
     use secrecy::ExposeSecret;
 
-    use super::{Settings, keyring};
+    use super::*;
 
     fn settings(variables: &[(&str, &str)]) -> Settings {
         let env = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
@@ -92,6 +101,14 @@ mod tests {
         }
         let none = keyring(&settings(&[])).unwrap();
         assert!(none.shared.is_none() && none.status.is_none() && none.tokens.is_none());
+    }
+
+    #[test]
+    fn the_key_of_the_slack_bot_derives_from_a_long_key_of_the_agents() {
+        let bot = |key: &str| keyring(&settings(&[(AGENT_KEY, key)])).unwrap().slack_bot;
+        let key = bot("agents-key-of-24-letters").map(|key| key.expose_secret().to_owned());
+        assert_eq!(key, Some(agent_key::of_slack_bot("agents-key-of-24-letters")));
+        assert!(bot("agents-key").is_none() && bot("").is_none());
     }
 
     #[test]

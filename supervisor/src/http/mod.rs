@@ -13,7 +13,7 @@ mod task_api;
 #[cfg(test)]
 pub(crate) use auth::check;
 pub(crate) use auth::has_key;
-pub use auth::{Guard, GuardError, Keyring, RulesError, TokenRules};
+pub use auth::{Guard, GuardError, Keyring, RulesError, SHORTEST_KEY, TokenRules};
 pub use listen::{Limits, serve};
 pub(crate) use metrics::{METRICS_LIMITS, metrics_router};
 pub use origin::{OriginError, Origins};

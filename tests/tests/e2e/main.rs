@@ -20,6 +20,7 @@ mod reconciliation;
 mod replicas;
 mod rights;
 mod runbook;
+mod slack;
 mod spec;
 mod supervisor;
 mod table;

@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 use crate::table::tell;
 
 /// The address of the node, which pods reach.
-async fn node_address(live: &Live) -> Result<String> {
+pub(crate) async fn node_address(live: &Live) -> Result<String> {
     let nodes: Api<Node> = Api::all(live.client.clone());
     let nodes = nodes.list(&ListParams::default()).await?;
     let mut addresses =

@@ -15,6 +15,7 @@ use caipe_fixtures::slack::{APP_TOKEN, BOT_TOKEN, BOT_USER, Failure, FakeSlack, 
 use caipe_tests::programs;
 use caipe_tests::scenario::Scenario;
 use caipe_tests::supervisor::{Setup, Supervisor, until};
+use caipe_tests::token_issuer::{AUDIENCE, ISSUER, Issuer};
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, BufReader};
 use tokio::process::{Child, Command};
@@ -182,6 +183,43 @@ async fn a_mention_is_answered_once_and_the_thread_is_a_conversation() -> Result
     let direct = rig.slack.direct("UBOB", "hello", None);
     let answered = |slack: &FakeSlack| text(&own(slack, "DUBOB", &direct)).contains("Hello");
     ensure!(rig.slack.until(LIMIT, answered).await, "no answer to a direct message");
+    Ok(())
+}
+
+/// As the operator starts it: the bot has the key that derives from the supervisor's.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_key_of_the_bot_opens_where_only_tokens_do_and_names_the_person() -> Result<()> {
+    // printf caipe.io/slack-bot | openssl dgst -sha256 -hmac a-key-of-all-agents
+    const KEY: &str = "01e199f04779fe2dac2acdfaad6a2966e176b04208f368da7820f79dd40c605a";
+    let issuer = Issuer::start().await?;
+    let setup = Scenario::new().answers("hello", "Hello.").setup()?;
+    let setup = setup.env("A2A_AUTH_OAUTH2", "true").env("JWKS_URI", issuer.url()).env("ISSUER", ISSUER);
+    let setup = setup.env("AUDIENCE", AUDIENCE).env("CAIPE_AGENT_KEY", "a-key-of-all-agents");
+    let supervisor = setup.start().await?;
+    let slack = FakeSlack::start(Options::default()).await?;
+    let mut command = bot_command(&setup, supervisor.url(), &slack, "")?;
+    command.env("A2A_AUTH_SHARED_KEY", KEY).stdout(Stdio::inherit()).stderr(Stdio::inherit());
+    let _bot = command.spawn()?;
+    let thread = slack.mention("C1", "UANN", "hello", None);
+    let answered = |slack: &FakeSlack| text(&own(slack, "C1", &thread)).contains("Hello.");
+    ensure!(slack.until(LIMIT, answered).await, "there is no answer");
+
+    let tasks = async |credential: &str| {
+        let body = json!({"jsonrpc": "2.0", "id": 1, "method": "ListTasks", "params": {"historyLength": 1}});
+        let request = reqwest::Client::new().post(supervisor.url()).header("A2A-Version", "1.0");
+        let answer: Value = request.bearer_auth(credential).json(&body).send().await?.json().await?;
+        anyhow::Ok(answer["result"]["tasks"].as_array().context(answer.to_string())?.clone())
+    };
+    let own = tasks(KEY).await?;
+    let sender = &own.first().context("the bot has no task")?["history"][0]["metadata"];
+    assert_eq!(
+        (&sender["sent_by"], &sender["user_email"]),
+        (&json!("client:slack-bot"), &json!("uann@example.com"))
+    );
+    for subject in ["slack-bot", "client:slack-bot"] {
+        let others = tasks(&issuer.token(subject, &json!({}))?).await?;
+        ensure!(others.is_empty(), "{subject} sees the bot's tasks: {others:?}");
+    }
     Ok(())
 }
 

@@ -4,9 +4,7 @@ use caipe_crds::names::{self, AGENT_KEY, METRICS_PORT, PORT, SHARED_KEY, SPEC_KE
 use caipe_crds::resolve::{SCRIPT_DIR, SKILLS_ROOT};
 use caipe_crds::resource::settings::Store;
 use k8s_openapi::api::apps::v1::{Deployment, DeploymentSpec, DeploymentStrategy, RollingUpdateDeployment};
-use k8s_openapi::api::core::v1::{
-    Container, EnvVar, PersistentVolumeClaimVolumeSource, PodTemplateSpec, TopologySpreadConstraint, Volume,
-};
+use k8s_openapi::api::core::v1::{Container, EnvVar, PodTemplateSpec, TopologySpreadConstraint, Volume};
 use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 
 use super::context::{BuildContext, Program};
@@ -31,7 +29,7 @@ const PROGRESS_SECONDS: i32 = 300;
 pub(super) fn deployment(cx: &BuildContext<'_>) -> Result<Deployment, BuildError> {
     let component = Component::Supervisor;
     let spec = &cx.inputs.resource.spec;
-    let mut mounts = mounts(cx, &names::spec(cx.name), data(cx));
+    let mut mounts = mounts(cx, &names::spec(cx.name), volume_claim::conversations_volume(cx));
     for member in &cx.members {
         let foreign = matches!(member.program, Program::Foreign);
         if foreign || cx.inputs.decision.hosted.contains(&member.rendered.name) {
@@ -152,13 +150,6 @@ pub(super) fn mounts(cx: &BuildContext<'_>, spec: &str, data: Volume) -> Mounts 
     mounts
 }
 
-/// With a server as the store the directory is empty at each start.
-fn data(cx: &BuildContext<'_>) -> Volume {
-    let Some(claim_name) = volume_claim::name(cx) else { return pod::empty("data") };
-    let claim = PersistentVolumeClaimVolumeSource { claim_name, read_only: None };
-    Volume { name: "data".to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
-}
-
 /// A container of our program; `grace` is the time for running tasks at shutdown, in seconds.
 pub(super) fn program(
     cx: &BuildContext<'_>,
@@ -194,7 +185,7 @@ fn keys(cx: &BuildContext<'_>) -> Vec<EnvVar> {
 }
 
 /// The key of callers; none if only tokens of an issuer are accepted.
-pub(super) fn shared_key(cx: &BuildContext<'_>) -> Option<EnvVar> {
+fn shared_key(cx: &BuildContext<'_>) -> Option<EnvVar> {
     let Some(auth) = &cx.inputs.resource.spec.auth else {
         return Some(env::secret(SHARED_KEY, &names::keys(cx.name), SHARED_KEY, false));
     };

@@ -90,6 +90,8 @@ pub struct ToolServerObjects {
 #[derive(Debug, Clone, PartialEq)]
 pub struct SlackBotObjects {
     pub service_account: Option<ServiceAccount>,
+    /// The volume of its database; none if it lives as long as the pod, or the user has made it.
+    pub data: Option<PersistentVolumeClaim>,
     /// The endpoint of events; none in Socket Mode.
     pub service: Option<Service>,
     pub network_policy: Option<NetworkPolicy>,
@@ -111,7 +113,7 @@ pub fn objects(wanted: &BuildInputs<'_>) -> Result<Objects, BuildError> {
             wanted.resource.spec.service_account.as_ref(),
         ),
         spec: config_map::config_map(&cx, &names::spec(cx.name), Component::Supervisor, spec)?,
-        data: volume_claim::volume_claim(&cx),
+        data: volume_claim::of_conversations(&cx),
         service: service::of_supervisor(&cx),
         network_policy: network_policy::of_supervisor(&cx),
         disruption_budget: disruption_budget::of_supervisor(&cx),

@@ -82,7 +82,7 @@ fn secrets(
     used.extend(registries.filter(|name| !cx.inputs.defaults.image_pull_secrets.contains(name)));
     let generated = |name: &str| {
         let mut agents = cx.members.iter().map(|member| &member.rendered.name);
-        name == names::keys(cx.name)
+        [names::keys(cx.name), names::slack_key(cx.name)].iter().any(|own| own == name)
             || agents.any(|it| {
                 [names::agent_key(cx.name, it), names::tools_key(cx.name, it)].contains(&name.to_owned())
             })
@@ -117,10 +117,11 @@ fn privileges(container: &Container) -> Option<String> {
 }
 
 fn claims(cx: &BuildContext<'_>, objects: &Objects) -> Vec<String> {
-    let own = names::data(cx.name);
+    let own = [names::data(cx.name), names::slack_data(cx.name)];
     let pods = deployments(objects).filter_map(|deployment| deployment.spec.template.spec.as_ref());
     let volumes = pods.flat_map(|pod| pod.volumes.iter().flatten());
     let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());
-    let names = claims.map(|claim| claim.claim_name.as_str()).filter(|name| *name != own);
+    let names =
+        claims.map(|claim| claim.claim_name.as_str()).filter(|name| own.iter().all(|own| own != name));
     names.map(|name| format!("PersistentVolumeClaim `{name}`")).collect()
 }

@@ -1,7 +1,8 @@
 //! The objects of the Slack bot.
 
 use caipe_crds::names::{
-    self, SLACK_APP_TOKEN, SLACK_BOT_TOKEN, SLACK_DATABASE, SLACK_MODE, SLACK_PORT, SLACK_SIGNING_SECRET,
+    self, SHARED_KEY, SLACK_APP_TOKEN, SLACK_BOT_TOKEN, SLACK_DATABASE, SLACK_MODE, SLACK_PORT,
+    SLACK_SIGNING_SECRET,
 };
 use caipe_crds::resource::slack::{Slack, SlackMode};
 use k8s_openapi::api::apps::v1::DeploymentStrategy;
@@ -14,6 +15,7 @@ use super::service::HTTP_PORT;
 use super::sidecars::{PROGRAM, container_port};
 use super::{
     BuildError, SlackBotObjects, deployment, env, network_policy, probes, service, service_account, template,
+    volume_claim,
 };
 
 /// The directory of the bot's database.
@@ -26,18 +28,19 @@ pub(super) fn slack_bot(cx: &BuildContext<'_>) -> Result<Option<SlackBotObjects>
     let Some(slack) = &cx.inputs.resource.spec.slack else { return Ok(None) };
     let (name, component) = (names::slack_bot(cx.name), Component::SlackBot);
     let mut mounts = Mounts::default();
-    mounts.empty("data", DATA_DIR);
+    mounts.writable(volume_claim::slack_bot_volume(cx, slack), DATA_DIR);
     mounts.empty("tmp", "/tmp");
     let container = container(cx, slack, &mounts)?;
     let pod = pod::pod(cx, &name, vec![container], mounts.volumes);
     let template = template::template(cx, component, pod, None, None)?;
     // Without the supervisor, the bot has nothing to answer with.
     let mut deployment = deployment::of(cx, &name, component, cx.replicas().min(1), template);
-    // Two bots would both answer.
+    // Two bots would both answer, and one node at a time can mount the volume.
     deployment.spec.strategy =
         Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
     Ok(Some(SlackBotObjects {
         service_account: service_account::created(cx, &name, component, None),
+        data: volume_claim::of_slack_bot(cx, slack),
         service: (slack.mode == SlackMode::Http).then(|| service::of_slack_bot(cx, &name)),
         network_policy: network_policy::of_slack_bot(cx, slack, &name),
         deployment,
@@ -71,7 +74,7 @@ fn variables(cx: &BuildContext<'_>, slack: &Slack) -> Vec<EnvVar> {
         env::plain(SLACK_DATABASE, &format!("{DATA_DIR}/slack.sqlite3")),
         env::plain(CONNECT_RETRIES.0, CONNECT_RETRIES.1),
     ];
-    variables.extend(deployment::shared_key(cx));
+    variables.push(env::secret(SHARED_KEY, &names::slack_key(cx.name), SHARED_KEY, false));
     variables
         .extend([SLACK_BOT_TOKEN, receives].map(|key| env::secret(key, &slack.secret_ref.name, key, false)));
     variables

@@ -88,7 +88,7 @@ fn references_hash(cx: &BuildContext<'_>, template: &PodTemplateSpec) -> Option<
     let generated = |name: &str| {
         let of_agent = |agent: &String| names::agent_key(cx.name, agent) == name;
         let of_tools = |member: &Member<'_>| names::tools_key(cx.name, &member.rendered.name) == name;
-        name == names::keys(cx.name)
+        [names::keys(cx.name), names::slack_key(cx.name)].iter().any(|own| own == name)
             || cx.inputs.decision.remote.iter().any(of_agent)
             || cx.members.iter().any(of_tools)
     };

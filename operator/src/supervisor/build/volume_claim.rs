@@ -1,30 +1,59 @@
-//! The volume of the `SQLite` file, which one node at a time can mount.
+//! The volumes of `SQLite` files, each of which one node at a time can mount.
 
 use std::collections::BTreeMap;
 
 use caipe_crds::names;
 use caipe_crds::resource::settings::{ReclaimPolicy, Sqlite};
+use caipe_crds::resource::slack::Slack;
 use k8s_openapi::api::core::v1::{
-    PersistentVolumeClaim, PersistentVolumeClaimSpec, VolumeResourceRequirements,
+    PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimVolumeSource, Volume,
+    VolumeResourceRequirements,
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
 use super::context::BuildContext;
 use super::meta::Component;
+use super::pod;
 
 /// The size of the volume if the resource declares none.
 const SIZE: &str = "1Gi";
+/// The name of the volume in its pod.
+const VOLUME: &str = "data";
 
-/// The claim of the operator; none if the resource names a claim of the user, or another store. Without an owner, Kubernetes keeps it when the
-/// resource is deleted.
-pub(super) fn volume_claim(cx: &BuildContext<'_>) -> Option<PersistentVolumeClaim> {
-    let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = sqlite(cx)?;
+/// The claim for conversations; none if the resource names a claim of the user, or another store.
+pub(super) fn of_conversations(cx: &BuildContext<'_>) -> Option<PersistentVolumeClaim> {
+    claim(cx, &names::data(cx.name), Component::Supervisor, conversations(cx)?)
+}
+
+/// The claim for the database of the Slack bot; none without storage, or if the resource names a claim of the user.
+pub(super) fn of_slack_bot(cx: &BuildContext<'_>, slack: &Slack) -> Option<PersistentVolumeClaim> {
+    claim(cx, &names::slack_data(cx.name), Component::SlackBot, slack.storage.clone()?)
+}
+
+/// The volume for conversations. With a server as the store the directory is empty at each start.
+pub(super) fn conversations_volume(cx: &BuildContext<'_>) -> Volume {
+    volume(conversations(cx), names::data(cx.name))
+}
+
+/// The volume for the database of the Slack bot. Without storage it lives as long as the pod.
+pub(super) fn slack_bot_volume(cx: &BuildContext<'_>, slack: &Slack) -> Volume {
+    volume(slack.storage.clone(), names::slack_data(cx.name))
+}
+
+/// Without an owner, Kubernetes keeps the claim when the resource is deleted.
+fn claim(
+    cx: &BuildContext<'_>,
+    name: &str,
+    component: Component<'_>,
+    settings: Sqlite,
+) -> Option<PersistentVolumeClaim> {
+    let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = settings;
     if existing_claim.is_some() {
         return None;
     }
     let requests =
         BTreeMap::from([("storage".to_owned(), Quantity(size.unwrap_or_else(|| SIZE.to_owned())))]);
-    let mut metadata = cx.meta(&names::data(cx.name), Component::Supervisor);
+    let mut metadata = cx.meta(name, component);
     if reclaim_policy.unwrap_or_default() == ReclaimPolicy::Retain {
         metadata.owner_references = None;
     }
@@ -40,13 +69,16 @@ pub(super) fn volume_claim(cx: &BuildContext<'_>) -> Option<PersistentVolumeClai
     })
 }
 
-/// The name of the mounted claim, if there is one.
-pub(super) fn name(cx: &BuildContext<'_>) -> Option<String> {
-    sqlite(cx).map(|sqlite| sqlite.existing_claim.unwrap_or_else(|| names::data(cx.name)))
+/// The claim of the user or `own`; an empty directory without settings.
+fn volume(settings: Option<Sqlite>, own: String) -> Volume {
+    let Some(settings) = settings else { return pod::empty(VOLUME) };
+    let claim_name = settings.existing_claim.unwrap_or(own);
+    let claim = PersistentVolumeClaimVolumeSource { claim_name, read_only: None };
+    Volume { name: VOLUME.to_owned(), persistent_volume_claim: Some(claim), ..Volume::default() }
 }
 
 /// The settings of the file; `None` if the store is a server.
-fn sqlite(cx: &BuildContext<'_>) -> Option<Sqlite> {
+fn conversations(cx: &BuildContext<'_>) -> Option<Sqlite> {
     let store = cx.inputs.resource.spec.store.clone().unwrap_or_default();
     store.server().is_none().then(|| store.sqlite.clone().unwrap_or_default())
 }

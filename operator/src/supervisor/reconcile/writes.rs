@@ -36,9 +36,7 @@ impl Reconciler<'_> {
     ) -> Result<Written, Error> {
         let applier = applier(self.cx, &self.key, &self.uid);
         if let Some(keys) = &self.state.keys {
-            let agents = manifests.iter().filter_map(Manifest::agent);
-            let with_tools = manifests.iter().filter_map(Manifest::tools_agent);
-            key_secrets::of_agents(&applier, &self.observation.observed, keys, agents, with_tools).await?;
+            key_secrets::derived(&applier, &self.observation.observed, keys, manifests).await?;
         }
         let is_due = |it: &&Manifest| {
             self.may_write(it.kind) && (it.kind != Kind::Deployment || !pending.contains(&it.name))

@@ -27,12 +27,15 @@ const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.jso
 const STATUS: &str = "/internal/status";
 
 /// The fewest characters of the shared key of a server beyond loopback.
-const SHORTEST_KEY: usize = 16;
+pub const SHORTEST_KEY: usize = 16;
 
 /// The principal of the shared key.
 pub(in crate::http) const KEY_HOLDER: &str = "shared-key";
 
-/// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`].
+/// The principal of the Slack bot, which states the user of each message like a holder of the shared key.
+const SLACK_BOT: &str = "client:slack-bot";
+
+/// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`] or [`SLACK_BOT`].
 const SUBJECT: &str = "sub:";
 
 /// The caller of an accepted request, and the person of its token.
@@ -43,16 +46,19 @@ type Admitted = (Principal, Option<Person>);
 pub struct Keyring {
     /// A key that all callers share (`A2A_AUTH_SHARED_KEY`).
     pub shared: Option<SecretString>,
+    /// The key of the Slack bot, derived from `CAIPE_AGENT_KEY`.
+    pub slack_bot: Option<SecretString>,
     /// Tokens of an issuer (`A2A_AUTH_OAUTH2`).
     pub tokens: Option<TokenRules>,
     /// The key to `GET /internal/status`, and to nothing else (`CAIPE_STATUS_TOKEN`).
     pub status: Option<SecretString>,
 }
 
-/// Accepts requests with the shared key or with a token.
+/// Accepts requests with the shared key, the key of the Slack bot or a token.
 #[derive(Debug, Clone)]
 pub struct Guard {
     shared: Option<Arc<SecretString>>,
+    slack_bot: Option<Arc<SecretString>>,
     tokens: Option<Arc<Tokens>>,
     status: Option<Arc<SecretString>>,
     /// Whether the server needs no credential because it listens on loopback.
@@ -88,7 +94,8 @@ impl Guard {
     ///
     /// # Errors
     /// If other machines could send requests without a credential or with a short key, or if the rules of tokens are wrong.
-    /// The status token does not count as a credential, because it opens one path only.
+    /// The status token does not count as a credential, because it opens one path only, and neither does the key of the Slack
+    /// bot, because no other caller has it.
     pub fn new(address: SocketAddr, keyring: Keyring, allow_open: bool) -> Result<Self, GuardError> {
         let closed = keyring.shared.is_some() || keyring.tokens.is_some();
         let is_public = !address.ip().is_loopback();
@@ -101,8 +108,9 @@ impl Guard {
         }
         let loopback_only = !closed && address.ip().is_loopback();
         let tokens = keyring.tokens.map(Tokens::new).transpose()?.map(Arc::new);
-        let (shared, status) = (keyring.shared.map(Arc::new), keyring.status.map(Arc::new));
-        Ok(Self { shared, tokens, status, loopback_only })
+        let [shared, slack_bot, status] =
+            [keyring.shared, keyring.slack_bot, keyring.status].map(|key| key.map(Arc::new));
+        Ok(Self { shared, slack_bot, tokens, status, loopback_only })
     }
 
     /// Whether the server needs no credential because it listens on loopback.
@@ -134,10 +142,13 @@ impl Guard {
         }
     }
 
-    /// The principal of a request: one for all holders of the shared key, the subject for a token.
+    /// The principal of a request: one for all holders of the shared key, one for the Slack bot, the subject for a token.
     async fn authenticate(&self, headers: &HeaderMap) -> Result<Admitted, Refused> {
         if has_key(headers, self.shared.as_deref()) {
             return Ok((Principal::new(KEY_HOLDER), None));
+        }
+        if has_key(headers, self.slack_bot.as_deref()) {
+            return Ok((Principal::new(SLACK_BOT), None));
         }
         let Some(given) = bearer(headers) else { return Err(self.without_bearer(headers)) };
         let Some(tokens) = &self.tokens else {
@@ -224,7 +235,7 @@ mod tests {
 
     fn keyring(shared: Option<&str>, status: Option<&str>) -> Keyring {
         let secret = |text: &str| SecretString::from(text.to_owned());
-        Keyring { shared: shared.map(secret), tokens: None, status: status.map(secret) }
+        Keyring { shared: shared.map(secret), status: status.map(secret), ..Keyring::default() }
     }
 
     fn guard(shared: Option<&str>, status: Option<&str>) -> Guard {
@@ -248,6 +259,8 @@ mod tests {
         assert!(new("0.0.0.0:8000", Keyring::default(), true).is_ok());
         // The status token locks one path, not the server.
         assert!(new("0.0.0.0:8000", keyring(None, Some("st4tus")), false).is_err());
+        let bot = Keyring { slack_bot: Some("bots-key".to_owned().into()), ..Keyring::default() };
+        assert!(new("0.0.0.0:8000", bot, false).is_err(), "only the bot has its key");
         assert!(new("0.0.0.0:8000", keyring(Some("s3cret-of-16-chars"), Some("st4tus")), false).is_ok());
         let short = new("0.0.0.0:8000", keyring(Some("s3cret"), None), false).unwrap_err();
         assert!(short.to_string().contains("less than 16 characters"), "{short}");
@@ -283,6 +296,20 @@ mod tests {
         for (guard, method, path, value, admitted) in cases {
             let caller = guard.admit(&method.parse().unwrap(), path, &headers(value)).await;
             assert_eq!(caller.is_ok(), admitted, "{method} {path} {value}");
+        }
+    }
+
+    #[tokio::test]
+    async fn the_slack_bot_is_a_principal_of_its_own() {
+        let shared = "s3cret-of-16-chars";
+        let keys = Keyring { slack_bot: Some("bots-key".to_owned().into()), ..keyring(Some(shared), None) };
+        let guard = Guard::new("0.0.0.0:1".parse().unwrap(), keys, false).unwrap();
+        for (key, expected) in [(shared, Some("shared-key")), ("bots-key", Some(SLACK_BOT)), ("other", None)]
+        {
+            let headers = headers(&format!("Bearer {key}"));
+            let admitted = guard.admit(&Method::POST, "/", &headers).await.ok().flatten();
+            let principal = admitted.as_ref().map(|(principal, _)| principal.as_str());
+            assert_eq!(principal, expected, "{key}");
         }
     }
 

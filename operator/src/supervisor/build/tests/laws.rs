@@ -157,7 +157,8 @@ fn every_secret_and_config_map_of_a_pod_is_among_the_references() {
         let of_agents = agents.iter().flat_map(|agent| {
             [names::agent_key(supervisor, &agent.name), names::tools_key(supervisor, &agent.name)]
         });
-        let own: BTreeSet<String> = of_agents.chain([names::keys(supervisor)]).collect();
+        let own: BTreeSet<String> =
+            of_agents.chain([names::keys(supervisor), names::slack_key(supervisor)]).collect();
         let used = of_pod(&deployment["spec"]["template"]);
         for secret in used.secrets.difference(&own) {
             assert!(known.secrets.contains(secret), "{cx}: Secret {secret}");
@@ -178,14 +179,7 @@ fn a_pod_gets_only_its_own_keys() {
         let agent = labels[labels::AGENT].as_str();
         let allowed: BTreeSet<String> = match labels[labels::COMPONENT].as_str().unwrap() {
             labels::COMPONENT_SUPERVISOR => [names::keys(supervisor)].into(),
-            labels::COMPONENT_SLACK_BOT => {
-                let template = deployment["spec"]["template"].to_string();
-                assert!(
-                    !template.contains(names::AGENT_KEY) && !template.contains(names::STATUS_TOKEN),
-                    "{cx}"
-                );
-                [names::keys(supervisor)].into()
-            }
+            labels::COMPONENT_SLACK_BOT => [names::slack_key(supervisor)].into(),
             labels::COMPONENT_AGENT => {
                 let agent = agent.unwrap();
                 // It calls the agents that it delegates to.
@@ -198,8 +192,9 @@ fn a_pod_gets_only_its_own_keys() {
             _ => [names::tools_key(supervisor, agent.unwrap())].into(),
         };
         let template = &deployment["spec"]["template"];
-        let is_generated =
-            |name: &String| [".keys", ".agent-key", ".tools-key"].iter().any(|it| name.contains(it));
+        let is_generated = |name: &String| {
+            [".keys", ".agent-key", ".tools-key", ".slack-key"].iter().any(|it| name.contains(it))
+        };
         let used: BTreeSet<String> = of_pod(template).secrets.into_iter().filter(is_generated).collect();
         assert!(used.is_subset(&allowed), "{cx}: {used:?}");
         let foreign =

@@ -157,7 +157,7 @@ agents: []",
     ),
     (
         "slack_http",
-        "slack: { mode: http, secretRef: { name: slack } }
+        "slack: { mode: http, secretRef: { name: slack }, storage: { size: 2Gi, storageClassName: fast } }
 auth: { sharedKey: { secretKeyRef: { name: callers, key: key } } }
 service: { port: 80 }
 agents: []",

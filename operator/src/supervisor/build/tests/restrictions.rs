@@ -25,6 +25,7 @@ fn strict() -> Restrictions {
 fn what_the_operator_itself_makes_is_allowed() {
     let own = "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
 distributedAgents: [all]
+slack: { secretRef: { name: caipe-slack }, storage: {} }
 agents: [{ name: own, secretRef: { name: caipe-own }, identity: { inline: { description: d, systemPrompt: s } } }]";
     assert_eq!(refusal(own, strict()), "");
     for (name, spec) in SCENES {
@@ -59,6 +60,11 @@ fn each_restriction_names_what_it_forbids() {
         (template("volumes: [{ name: s, secret: { secretName: theirs } }]"), "Secret `theirs`"),
         (
             "agents: []\nstore: { sqlite: { existingClaim: theirs } }".to_owned(),
+            "PersistentVolumeClaim `theirs`",
+        ),
+        (
+            "agents: []\nslack: { secretRef: { name: their-app }, storage: { existingClaim: theirs } }"
+                .to_owned(),
             "PersistentVolumeClaim `theirs`",
         ),
     ] {
