@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::replicas::node_address;
 
 /// Longest time for an answer, with a pod that is replaced.
-const LIMIT: Duration = Duration::from_secs(60);
+const LIMIT: Duration = Duration::from_mins(1);
 /// The words of the answer, one every 50 ms: the pod is killed in the middle.
 const WORDS: usize = 200;
 const LABEL: &str = "app.kubernetes.io/component";
