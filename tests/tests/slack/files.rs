@@ -34,10 +34,7 @@ impl AgentRig {
         what: &str,
         holds: impl Fn(&[Message]) -> bool,
     ) -> Result<Vec<Message>> {
-        let found = self.slack.until(LIMIT, |slack| holds(&own(slack, "C1", thread))).await;
-        let messages = own(&self.slack, "C1", thread);
-        ensure!(found, "{what}: {messages:#?}\n{:#?}", self.slack.calls());
-        Ok(messages)
+        until_own(&self.slack, ("C1", thread), what, holds).await
     }
 }
 

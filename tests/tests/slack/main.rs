@@ -70,14 +70,7 @@ impl Rig {
         holds: impl Fn(&[Message]) -> bool,
     ) -> Result<Vec<Message>> {
         let channel = if thread.starts_with('D') { thread } else { "C1" };
-        let found = self.slack.until(LIMIT, |slack| holds(&own(slack, channel, thread))).await;
-        let messages = own(&self.slack, channel, thread);
-        ensure!(
-            found,
-            "{what}: {messages:#?}\n{:#?}",
-            self.slack.calls().iter().rev().take(12).collect::<Vec<_>>()
-        );
-        Ok(messages)
+        until_own(&self.slack, (channel, thread), what, holds).await
     }
 
     /// Waits for the end of the answer: the buttons for feedback.
@@ -88,6 +81,19 @@ impl Rig {
         };
         self.until(thread, "there is no answer", is_answered).await
     }
+}
+
+/// Waits until the bot's messages in a thread of a channel fulfil a condition.
+async fn until_own(
+    slack: &FakeSlack,
+    (channel, thread): (&str, &str),
+    what: &str,
+    holds: impl Fn(&[Message]) -> bool,
+) -> Result<Vec<Message>> {
+    let found = slack.until(LIMIT, |slack| holds(&own(slack, channel, thread))).await;
+    let messages = own(slack, channel, thread);
+    ensure!(found, "{what}: {messages:#?}\n{:#?}", slack.calls().iter().rev().take(12).collect::<Vec<_>>());
+    Ok(messages)
 }
 
 /// The bot's messages in a thread.
