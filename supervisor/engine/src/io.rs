@@ -1,5 +1,6 @@
 //! The inputs and the effects of decisions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_model::{Completion, Message, ModelError};
@@ -113,12 +114,30 @@ impl From<&ModelError> for ModelFailure {
 }
 
 /// The result of a tool call.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ToolOutput {
     pub content: String,
     /// Whether the call failed.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_error: bool,
+    /// The exit code of the program that the call ran, if it ran one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// The virtual files that the call has written, by path; `None` removes a file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub files: BTreeMap<String, Option<String>>,
+}
+
+impl ToolOutput {
+    /// The result of a call that succeeded.
+    pub fn ok(content: impl Into<String>) -> Self {
+        Self { content: content.into(), ..Self::default() }
+    }
+
+    /// The result of a call that failed.
+    pub fn error(content: impl Into<String>) -> Self {
+        Self { content: content.into(), is_error: true, ..Self::default() }
+    }
 }
 
 /// An update of a delegation, the same from either placement.

@@ -113,7 +113,7 @@ impl Run {
         match effect {
             Effect::CallModel { turn, tools } => self.model(turn, tools),
             Effect::CallTool { call, .. } => {
-                let output = ToolOutput { content: self.text("found"), is_error: false };
+                let output = ToolOutput::ok(self.text("found"));
                 self.feed(Input::ToolFinished { call, output, time_ms: 0 });
             }
             Effect::Delegate { call, prompt, .. } => self.delegate(&call, prompt.contains("well")),

@@ -95,9 +95,7 @@ fn specs() -> [ToolSpec; 3] {
 
 /// The result of a tool as its output. The model reads an error too.
 pub(crate) fn output(result: Result<String, String>) -> ToolOutput {
-    let is_error = result.is_err();
-    let (Ok(content) | Err(content)) = result;
-    ToolOutput { content, is_error }
+    result.map_or_else(ToolOutput::error, ToolOutput::ok)
 }
 
 /// A text argument; `None` if it is absent, null or blank.

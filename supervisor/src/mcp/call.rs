@@ -159,7 +159,7 @@ impl ServerClient {
                 let (server, tool, category) = (&status.name, &route.tool, error.category());
                 tracing::debug!(server, tool, category, "tool call failed");
                 let content = tool_output::bounded(self.redactor.redact(error.explain(server, tool)));
-                ToolOutput { content, is_error: true }
+                ToolOutput::error(content)
             }
         }
     }

@@ -64,7 +64,7 @@ pub(super) fn result_of(tool: &str, output: &ToolOutput) -> CredentialReport {
 }
 
 /// Some servers report a refusal as a result.
-fn reason_of(ToolOutput { content, is_error }: &ToolOutput) -> CredentialReason {
+fn reason_of(ToolOutput { content, is_error, .. }: &ToolOutput) -> CredentialReason {
     if !is_error && content.chars().nth(QUOTED_CHARS).is_some() {
         return CredentialReason::Accepted;
     }

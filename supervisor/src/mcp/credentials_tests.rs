@@ -1,7 +1,7 @@
 use super::*;
 
 fn reason(content: &str, is_error: bool) -> CredentialReason {
-    result_of("get_me", &ToolOutput { content: content.to_owned(), is_error }).reason
+    result_of("get_me", &ToolOutput { content: content.to_owned(), is_error, ..ToolOutput::default() }).reason
 }
 
 #[test]
@@ -42,7 +42,7 @@ fn a_message_is_short_and_repeats_no_token() {
         "401 Unauthorized: bad\n token=ghp_16C7e42F292c6912E7710c838347Ae178B4a, {}",
         "y".repeat(900)
     );
-    let CredentialReport { message, .. } = result_of("get_me", &ToolOutput { content, is_error: true });
+    let CredentialReport { message, .. } = result_of("get_me", &ToolOutput::error(content));
     assert!(message.starts_with("get_me failed: 401 Unauthorized: bad token=…, yyy"), "{message}");
     assert!(message.chars().count() < QUOTED_CHARS + 30, "{message}");
     for (word, expected) in [

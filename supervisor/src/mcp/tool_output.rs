@@ -24,7 +24,7 @@ pub(super) fn from_result(result: CallToolResult, redactor: &Redactor) -> ToolOu
         (true, false) => "The tool finished and returned nothing.".to_owned(),
         (false, _) => parts.join("\n"),
     };
-    ToolOutput { content: bounded(redactor.redact(text)), is_error }
+    ToolOutput { content: bounded(redactor.redact(text)), is_error, ..ToolOutput::default() }
 }
 
 /// The text, cut to [`MAX_CHARS`] characters.

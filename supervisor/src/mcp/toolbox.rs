@@ -95,7 +95,7 @@ impl Toolbox {
         let Some((route, client, status)) = found else {
             let content =
                 format!("There is no tool `{tool}` now. Use one of the tools that you were offered.");
-            return ToolOutput { content, is_error: true };
+            return ToolOutput::error(content);
         };
         client.call(route, arguments, status, cancel).await
     }

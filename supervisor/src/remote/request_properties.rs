@@ -234,7 +234,7 @@ impl<'a> Simulation<'a> {
             Happening::Result(index) if !self.agent.running.is_empty() => {
                 let at = index.index(self.agent.running.len());
                 let call = self.agent.running.remove(at);
-                let output = ToolOutput { content: "gone".to_owned(), is_error: false };
+                let output = ToolOutput::ok("gone");
                 self.feed_agent(Input::ToolFinished { call, output, time_ms: 0 }, false);
             }
             Happening::AgentCrash => self.restart_agent(),

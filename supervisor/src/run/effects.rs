@@ -32,7 +32,7 @@ impl EffectRunner {
                 let request = self.agent.request(state, tools);
                 self.turn = ModelTurn::start(&self.agent, turn, request, self.scope.child_token());
             }
-            Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments),
+            Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments, state),
             Effect::Delegate { call, agent, prompt, resume } => {
                 // A person may have allowed more since the run began.
                 if *self.run.always_allowed != state.always_allowed {
@@ -51,11 +51,12 @@ impl EffectRunner {
         }
     }
 
-    fn call_tool(&mut self, call: CallId, tool: String, arguments: Value) {
+    fn call_tool(&mut self, call: CallId, tool: String, arguments: Value, state: &RunState) {
         let cancel = self.token_for(&call);
         let sender = self.sender.clone();
         let (progress, received) = mpsc::channel(PROGRESS_QUEUE);
-        let caller = Caller { call: call.clone(), run: self.run.clone(), progress };
+        let files = state.files.clone();
+        let caller = Caller { call: call.clone(), run: self.run.clone(), files, progress };
         let span = tracing::debug_span!("tool", agent = %self.agent.name, tool);
         let source = self.agent.tools.source_of(&tool);
         let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
@@ -156,7 +157,7 @@ async fn run_left(inputs: &mpsc::Sender<QueuedInput>, cancel: &CancellationToken
 /// The output of a tool that panicked.
 fn broken(tool: &str) -> ToolOutput {
     tracing::error!(tool, "a tool panicked");
-    ToolOutput { content: format!("The tool `{tool}` broke down. Go on without it."), is_error: true }
+    ToolOutput::error(format!("The tool `{tool}` broke down. Go on without it."))
 }
 
 /// Passes the progress of a tool to the driver until the tool ends.

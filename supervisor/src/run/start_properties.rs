@@ -358,7 +358,7 @@ impl<'a> Simulation<'a> {
             return;
         }
         let (agent, call) = self.running.remove(index.index(self.running.len()));
-        let output = ToolOutput { content: "gone".to_owned(), is_error: false };
+        let output = ToolOutput::ok("gone");
         let input = Input::ToolFinished { call, output, time_ms: 0 };
         match agent {
             Some(agent) => self.feed_agent(&agent, input),

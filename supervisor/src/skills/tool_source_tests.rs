@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::fs;
+use std::sync::Arc;
 
 use caipe_skills::{Gate, GitHub, Source, SourceSettings};
 use tokio::sync::mpsc;
@@ -27,7 +28,7 @@ async fn service(dir: &std::path::Path, skills: &[(&str, &str)]) -> Arc<SkillSer
 /// Calls a tool: its output, and the progress that the person sees.
 async fn call(tools: &SkillTools, tool: &str, arguments: Value) -> (ToolOutput, Vec<String>) {
     let (progress, mut received) = mpsc::channel(4);
-    let caller = Caller { call: "c".to_owned(), run: RunInfo::default(), progress };
+    let caller = Caller { call: "c".to_owned(), run: RunInfo::default(), files: Arc::default(), progress };
     let Value::Object(arguments) = arguments else { panic!() };
     let output = tools.call(tool, arguments, caller, CancellationToken::new()).await;
     let mut seen = Vec::new();

@@ -8,6 +8,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
+use crate::tools::apply_changes;
 
 use super::{call_results, guards, model_request, route, tool_limits, workflow};
 
@@ -70,14 +71,18 @@ pub(super) fn tool_finished(
     (output, time_ms): (ToolOutput, u64),
     out: &mut Effects,
 ) {
-    if state.phase != Phase::Calls {
+    if state.phase != Phase::Calls || !state.calls.iter().any(|call| is_running_tool(call, id)) {
         return;
     }
-    let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
-    if !output.is_error && state.abilities.traits_of(&call.name).is_knowledge {
-        source::collect(&mut state.sources, call.arguments(), &output.content);
+    let ToolOutput { mut content, is_error, files, .. } = output;
+    for fault in apply_changes(state, files) {
+        content.extend(["\n", &*fault]);
     }
-    let result = if output.is_error { Err(output.content) } else { Ok(output.content) };
+    let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };
+    if !is_error && state.abilities.traits_of(&call.name).is_knowledge {
+        source::collect(&mut state.sources, call.arguments(), &content);
+    }
+    let result = if is_error { Err(content) } else { Ok(content) };
     call_results::finish_call(call, result, &state.abilities, out);
     tool_limits::count_result(state, id, time_ms);
     settle(state, out);

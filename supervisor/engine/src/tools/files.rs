@@ -184,6 +184,21 @@ pub(crate) fn store_file(state: &mut RunState, path: String, content: String) ->
     store(Arc::make_mut(&mut state.files), path, content, most)
 }
 
+/// Applies what a tool call has changed. Returns the changes that the limits do not permit, a sentence each.
+pub(crate) fn apply_changes(state: &mut RunState, changes: BTreeMap<String, Option<String>>) -> Vec<String> {
+    let most = state.abilities.limits.files;
+    let mut faults = Vec::new();
+    for (path, content) in changes {
+        let files = Arc::make_mut(&mut state.files);
+        match (normalise(&path), content) {
+            (Ok(path), Some(content)) => faults.extend(store(files, path, content, most).err()),
+            (Ok(path), None) => drop(files.remove(&path)),
+            (Err(fault), _) => faults.push(fault),
+        }
+    }
+    faults
+}
+
 /// Stores a file within the limits.
 fn store(files: &mut Files, path: String, content: String, most: usize) -> FileResult {
     if path == "/" {

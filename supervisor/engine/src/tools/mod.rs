@@ -14,7 +14,7 @@ pub(crate) mod todos;
 pub(crate) mod workflow_tools;
 
 pub use approval::ApprovalPattern;
-pub(crate) use files::{run_file_tool, store_file};
+pub(crate) use files::{apply_changes, run_file_tool, store_file};
 pub(crate) use search::FIND_TOOL;
 pub use specs::builtin_tools;
 pub(crate) use specs::offers_files;

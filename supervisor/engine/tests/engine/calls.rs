@@ -208,7 +208,7 @@ fn an_empty_result_says_so() {
 fn a_failed_tool_ends_as_failed() {
     let mut sim = begun(AnswerMode::Structured);
     sim.model("", &[("a", "search", "{}")]);
-    let output = ToolOutput { content: "502".to_owned(), is_error: true };
+    let output = ToolOutput::error("502");
     let effects = sim.feed(Input::ToolFinished { call: "a".to_owned(), output, time_ms: 0 });
     assert_eq!(story(&effects), ["search Failed", "ask"]);
     assert!(sim.results()[0].is_error);

@@ -50,7 +50,7 @@ fn run(guards: GuardLimits, model: Model, tool: Tool) -> Run {
                 tool(run.turns).map_or_else(|error| (error, true), |content| (content, false));
             effects = run.sim.feed(Input::ToolFinished {
                 call: id,
-                output: ToolOutput { content, is_error },
+                output: ToolOutput { content, is_error, ..ToolOutput::default() },
                 time_ms: 0,
             });
         }

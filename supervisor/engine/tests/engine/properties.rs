@@ -165,7 +165,7 @@ fn input(happening: &Happening, sim: &Sim) -> Input {
         }
         Happening::Tool(index, fails) => Input::ToolFinished {
             call: call(index),
-            output: ToolOutput { content: "out".to_owned(), is_error: *fails },
+            output: ToolOutput { content: "out".to_owned(), is_error: *fails, ..ToolOutput::default() },
             time_ms: 0,
         },
         Happening::UpdateKind(index, kind) => {

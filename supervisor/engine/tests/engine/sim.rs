@@ -78,7 +78,7 @@ impl Sim {
 
     /// A call ends after this time.
     pub(crate) fn slow_tool(&mut self, call: &str, content: &str, time_ms: u64) -> Vec<Effect> {
-        let output = ToolOutput { content: content.to_owned(), is_error: false };
+        let output = ToolOutput::ok(content);
         self.feed(Input::ToolFinished { call: call.to_owned(), output, time_ms })
     }
 

@@ -16,6 +16,9 @@ mod registry;
 mod report;
 mod tool_specs;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use caipe_engine::{AgentName, ToolOutput};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
@@ -45,6 +48,8 @@ pub struct Caller {
     /// The call's id.
     pub call: String,
     pub run: RunInfo,
+    /// The virtual files of the conversation when the call began, by path.
+    pub files: Arc<BTreeMap<String, String>>,
     pub progress: mpsc::Sender<Progress>,
 }
 
