@@ -39,8 +39,21 @@ const SKILL_CHARS: usize = 300;
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
 /// Keys of the front matter that are keys of an agent in the resource.
-const AGENT_KEYS: [&str; 8] =
-    ["mcp", "tools", REQUIRE_APPROVAL, "readTools", "autoApprove", "mode", "env", "model"];
+const AGENT_KEYS: [&str; 13] = [
+    "mcp",
+    "tools",
+    "findToolsAbove",
+    "shell",
+    "web",
+    "workspace",
+    "verification",
+    REQUIRE_APPROVAL,
+    "readTools",
+    "autoApprove",
+    "mode",
+    "env",
+    "model",
+];
 
 const REQUIRE_APPROVAL: &str = "requireApproval";
 

@@ -26,7 +26,8 @@ use crate::resource::approver::Approver;
 use crate::resource::budget::Guards;
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
-use crate::resource::settings::OAuth2;
+use crate::resource::settings::{Condensation, OAuth2};
+use crate::resource::tool_domains::{ShellTools, Verification, WebTools, Workspace};
 use crate::resource::workflow::Workflow;
 
 pub use budgets::{Budget, Budgets, ModelPrice, ToolBudget};
@@ -68,6 +69,9 @@ pub struct RenderedSpec {
     pub streaming: bool,
     /// Bounds of one run.
     pub limits: Limits,
+    /// The summaries of what no longer fits into a model's context, if a model writes them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condensation: Option<Condensation>,
     /// What runs may use.
     #[serde(default, skip_serializing_if = "Budgets::is_default")]
     pub budgets: Budgets,
@@ -160,6 +164,9 @@ pub struct Limits {
     pub min_messages_to_keep: u32,
     /// Most characters of one tool result; more is cut (`MAX_TOOL_OUTPUT_CHARS`).
     pub max_tool_output_chars: u32,
+    /// Most lines of the output of a successful program that the model reads (`CAIPE_COMPACT_OUTPUT_LINES`); 0 means all.
+    #[serde(default = "compact_lines", skip_serializing_if = "is_compact_lines")]
+    pub compact_output_lines: u32,
     /// Deadline of one model call, in milliseconds (`LLM_TIMEOUT_SECONDS`).
     pub model_timeout_ms: u64,
     /// Deadline of one tool call, in milliseconds.
@@ -171,6 +178,15 @@ pub struct Limits {
     /// When a run that makes no progress is stopped.
     #[serde(default, skip_serializing_if = "Guards::is_default")]
     pub guards: Guards,
+}
+
+const fn compact_lines() -> u32 {
+    50
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+const fn is_compact_lines(lines: &u32) -> bool {
+    *lines == compact_lines()
 }
 
 /// The knowledge base, whose tools the supervisor has.
@@ -361,6 +377,18 @@ pub struct RenderedAgent {
     /// The skills that it may use, by name (`*` matches anything); all by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub skills: Option<Vec<String>>,
+    /// The tool `shell_exec`, if it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellTools>,
+    /// The tool `web_fetch`, if it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebTools>,
+    /// Its workspace, if its model reads about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
+    /// How it verifies what it changes, if its runs must not end without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
     /// Tools that a person may allow for the rest of a conversation (`*` matches anything).
@@ -578,6 +606,10 @@ impl RenderedSpec {
             approvers: Vec::new(),
             delegates: Vec::new(),
             a2a: None,
+            shell: None,
+            web: None,
+            workspace: None,
+            verification: None,
             mcp: Vec::new(),
             model: None,
             required_env: Vec::new(),

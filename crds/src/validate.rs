@@ -292,6 +292,9 @@ impl Found {
             self.rule(&path, model.provider != Provider::Scripted, rules::SCRIPTED_AGENT);
             self.url(&format!("{path}.baseUrl"), model.base_url.as_deref());
         }
+        for (at, entry) in agent.web.iter().flat_map(|web| &web.allow).enumerate() {
+            self.rule(&format!("{path}.web.allow[{at}]"), is_destination(entry), rules::A2A_ALLOW);
+        }
         self.approvers(&format!("{path}.approvers"), &agent.approvers);
         self.variables(&format!("{path}.env"), &agent.env);
         self.service_account(&format!("{path}.serviceAccount"), agent.service_account.as_ref());
@@ -315,6 +318,10 @@ impl Found {
         let tools = !agent.mcp.is_empty()
             || agent.mode.is_some()
             || agent.skills.is_some()
+            || agent.shell.is_some()
+            || agent.web.is_some()
+            || agent.workspace.is_some()
+            || agent.verification.is_some()
             || lists.iter().any(|list| !list.is_empty());
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()

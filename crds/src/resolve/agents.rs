@@ -15,7 +15,7 @@ use crate::values::patterns_meet;
 use super::{Context, Target, budgets, delegates, models, servers, store, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
-const BUILT_IN_TOOLS: [&str; 3] = ["get_current_date", "wait", "jq"];
+const BUILT_IN_TOOLS: [&str; 5] = ["get_current_date", "wait", "jq", "shell_exec", "web_fetch"];
 
 /// The tools that call external agents. No field requires approval of the supervisor's calls.
 const A2A_TOOLS: [&str; 4] = ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming"];
@@ -124,6 +124,10 @@ pub(super) fn rendered(
         tools,
         find_tools_above: agent.find_tools_above,
         skills: agent.skills.clone(),
+        shell: agent.shell.clone(),
+        web: agent.web.clone(),
+        workspace: agent.workspace.clone(),
+        verification: agent.verification.clone(),
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),

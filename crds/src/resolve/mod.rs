@@ -155,6 +155,7 @@ fn finish(
         answer_mode: settings::answer_mode(&mut cx),
         streaming: settings::streaming(&mut cx),
         limits: settings::limits(&mut cx),
+        condensation: cx.resource.spec.condensation.clone(),
         budgets,
         rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &mut agents),

@@ -80,6 +80,11 @@ pub(super) fn limits(cx: &mut Context<'_>) -> Limits {
             100..=10_000_000,
             declared.max_tool_output_chars,
         ),
+        compact_output_lines: number(
+            "CAIPE_COMPACT_OUTPUT_LINES",
+            0..=100_000,
+            declared.compact_output_lines,
+        ),
         model_timeout_ms: millis(declared.model_timeout_seconds),
         tool_timeout_ms: millis(declared.tool_timeout_seconds),
         agent_timeout_ms: seconds(cx, "A2A_TIMEOUT", 86_400)

@@ -13,6 +13,7 @@ use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
 use super::settings::{ExternalStore, PromptSection};
+use super::tool_domains::{ShellTools, Verification, WebTools, Workspace};
 
 /// An agent. With a `name` only, it is an agent of the catalogue; `identity`, `external` and `image` select another kind.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -20,7 +21,7 @@ use super::settings::{ExternalStore, PromptSection};
 #[x_kube(
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
-    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
@@ -75,6 +76,20 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub find_tools_above: Option<u32>,
+    /// The tool `shell_exec`: commands in a sandbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shell: Option<ShellTools>,
+    /// The tool `web_fetch`: pages of the permitted hosts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub web: Option<WebTools>,
+    /// With it, even if it is empty, the agent's model reads with each request which virtual files the conversation has and, from
+    /// `PROGRESS.json`, what is left to do. Its prompt asks it to write that file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<Workspace>,
+    /// How the agent verifies what it changes. With it, even if it is empty, a run that has changed something does not end before the
+    /// model has verified it or has been reminded twice; the answer names what is not verified.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
     /// What the agent may do by itself. The default is `Ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AgentMode")]

@@ -27,6 +27,7 @@ pub mod skills;
 pub mod slack;
 #[cfg(feature = "kubernetes")]
 pub mod status;
+pub mod tool_domains;
 pub mod workflow;
 
 use serde::{Deserialize, Serialize};
@@ -41,7 +42,9 @@ use common::{EnvVar, PodTemplate, Resources, ServiceAccount};
 use derive::{CustomResource, KubeSchema};
 use model::Model;
 use network::NetworkPolicy;
-use settings::{A2aTools, Auth, Card, Connectivity, Limits, Prompts, Rag, Server, Service, Store};
+use settings::{
+    A2aTools, Auth, Card, Condensation, Connectivity, Limits, Prompts, Rag, Server, Service, Store,
+};
 use skills::Skills;
 use slack::Slack;
 use workflow::Workflows;
@@ -123,6 +126,10 @@ pub struct CaipeSupervisorSpec {
     /// The limits of a run.
     #[serde(default)]
     pub limits: Limits,
+    /// A model summarizes what no longer fits into the context of an agent's model. Without it, the model reads only which requests
+    /// were left out. In both cases their text is kept as virtual files of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condensation: Option<Condensation>,
     /// The store of conversations. The default is `SQLite` on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,

@@ -1,7 +1,6 @@
 //! The supervisor's own settings: knowledge base, bounds, store, probing, card, prompts, access.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 use super::budget::Guards;
@@ -10,6 +9,7 @@ use super::common::list_map;
 use super::common::{SecretHeader, SecretKeyRef, SecretRef, TextSource};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
+use super::tool_domains::destination;
 
 /// The tools of the knowledge base.
 const KNOWLEDGE_TOOLS: [&str; 5] =
@@ -66,12 +66,6 @@ pub struct A2aTools {
     pub agents: Vec<String>,
 }
 
-/// The schema of an entry. Its own rule names the invalid entry.
-fn destination() -> Value {
-    let rule = json!({ "rule": rules::A2A_ALLOW_CEL, "message": rules::A2A_ALLOW });
-    json!({ "type": "string", "minLength": 1, "maxLength": 253, "x-kubernetes-validations": [rule] })
-}
-
 /// The limits of a run.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -88,10 +82,15 @@ pub struct Limits {
     #[serde(default = "number::<4>")]
     #[schemars(range(min = 1, max = 1000))]
     pub min_messages_to_keep: u32,
-    /// Most characters of one tool result; a longer result is truncated.
+    /// Most characters of one tool result. The rest of a longer result is kept as a virtual file.
     #[serde(default = "number::<50_000>")]
     #[schemars(range(min = 100, max = 10_000_000))]
     pub max_tool_output_chars: u32,
+    /// Most lines that the model reads of the output of a program that succeeded; of a longer one it reads the first five, and the
+    /// rest is kept as a virtual file. 0 means all lines.
+    #[serde(default = "number::<50>")]
+    #[schemars(range(min = 0, max = 100_000))]
+    pub compact_output_lines: u32,
     /// Deadline of one model call, in seconds. `LLM_TIMEOUT_SECONDS` overrides it.
     #[serde(default = "number::<300>")]
     #[schemars(range(min = 1, max = 86_400))]
@@ -112,6 +111,17 @@ pub struct Limits {
     /// When a run that makes no progress is stopped.
     #[serde(default)]
     pub guards: Guards,
+}
+
+/// Summaries of what no longer fits into a model's context.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condensation {
+    /// The name of a model of the agent's provider that writes the summaries, for example a cheaper one. The default is the agent's
+    /// own model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 256))]
+    pub model_name: Option<String>,
 }
 
 /// The store of conversations. The default is `SQLite`.
@@ -426,6 +436,7 @@ impl Default for Limits {
             max_context_tokens: 100_000,
             min_messages_to_keep: 4,
             max_tool_output_chars: 50_000,
+            compact_output_lines: 50,
             model_timeout_seconds: 300,
             tool_timeout_seconds: 120,
             agent_timeout_seconds: 120,

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::{Budget, ToolTraits};
 use crate::names::AgentName;
 use crate::tool_index::ToolIndex;
+use crate::verification::Verification;
 use crate::workflow::Workflow;
 
 /// What an agent may do. Names only: the edge sends descriptions and schemas to the model.
@@ -43,6 +44,12 @@ pub struct Abilities {
     #[serde(skip)]
     pub searched: Option<Arc<ToolIndex>>,
     pub limits: Limits,
+    /// How the agent verifies its changes, if a run must not end without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<Verification>,
+    /// Whether the model reads which virtual files there are when a run begins.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub workspace: bool,
     /// Whether every call that the agent can make may be repeated. A run that begins so keeps it: it gets no other tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeatable: bool,
@@ -107,6 +114,10 @@ pub struct Limits {
     pub tool_output_chars: usize,
     /// Most virtual files (`MAX_VIRTUAL_FILES`).
     pub files: usize,
+    /// Most lines that the model reads of the output of a successful program, and of a search of virtual files; 0 means all.
+    pub compact_lines: usize,
+    /// Whether a model summarizes what no longer fits into the context.
+    pub condense: bool,
 }
 
 /// When a run that makes no progress is reminded; a little later it is limited, then stopped. 0 switches a guard off.
@@ -140,6 +151,8 @@ impl Default for Limits {
             keep_messages: 4,
             tool_output_chars: 50_000,
             files: 1000,
+            compact_lines: 50,
+            condense: false,
         }
     }
 }

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::abilities::Abilities;
 use crate::approved::ApprovedCall;
 use crate::budget::{Budget, Spent};
+use crate::conversation::Earlier;
 use crate::form::{Answered, Form};
 use crate::loops::Loops;
 use crate::names::{AgentName, CallId};
@@ -17,6 +18,7 @@ use crate::plan::Plan;
 use crate::source::Source;
 use crate::text::AnswerText;
 use crate::tool_budget::{self, ToolSpent};
+use crate::verification::Unverified;
 use crate::workflow::Workflow;
 
 /// The state of one agent's conversation and of its run.
@@ -61,6 +63,15 @@ pub struct RunState {
     /// The tools that the model has found in this conversation, in the order in which it found them.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub found: Vec<String>,
+    /// The part of the conversation that the model does not read any more.
+    #[serde(default, skip_serializing_if = "Earlier::is_default")]
+    pub earlier: Earlier,
+    /// The text that the model summarizes in the turn under way, which is no turn of the conversation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condensing: Option<String>,
+    /// What this run has changed and not verified since; empty without a declared verification.
+    #[serde(default, skip_serializing_if = "Unverified::is_default")]
+    pub unverified: Unverified,
 }
 
 /// The tools that a person has allowed for the rest of a conversation, by agent.
@@ -93,6 +104,9 @@ impl RunState {
             always_allowed: AlwaysAllowed::new(),
             approved: Vec::new(),
             found: Vec::new(),
+            earlier: Earlier::default(),
+            condensing: None,
+            unverified: Unverified::default(),
         }
     }
 

@@ -21,6 +21,7 @@ use caipe_crds::internal_status::CredentialReport;
 use caipe_crds::prompt::AgentLine;
 use caipe_crds::rendered;
 use caipe_crds::resource::approver::Approver;
+use caipe_crds::resource::tool_domains::Verification;
 use caipe_engine::{
     Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, ToolIndex,
     USER_INPUT_AGENT, builtin_tools,
@@ -39,8 +40,8 @@ pub(crate) use credentials::{credential_fault, credentials};
 pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
 pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
-pub use prompt::whole_prompt;
-use prompt::{supervisor_prompt, worker_prompt};
+use prompt::{after_note, summary_request, supervisor_prompt, worker_prompt};
+pub use prompt::{own_prompt, whole_prompt};
 pub use self_service::SelfService;
 pub(crate) use tool_names::{NamedTools, unmatched};
 pub use tool_policy::ToolPolicy;
@@ -61,6 +62,8 @@ pub struct Agent {
     /// What it does for the user.
     pub role: Role,
     pub model: Arc<dyn ChatModel>,
+    /// The model that summarizes what no longer fits into the context, if one does.
+    pub condenser: Option<Arc<dyn ChatModel>>,
     /// Where its tools come from.
     pub tools: ToolSources,
     /// Whether its text streams, or is sent once complete (`ENABLE_STREAMING`).
@@ -75,6 +78,10 @@ pub struct Agent {
     pub tool_policy: ToolPolicy,
     /// The budgets and sizes of its tools.
     pub tool_rules: Vec<ToolRule>,
+    /// Whether its model reads about its workspace.
+    pub has_workspace: bool,
+    /// How it verifies what it changes, if its runs must not end without it.
+    pub verification: Option<Verification>,
     /// What one of its runs may use, apart from the budgets of its tools.
     pub budget: Budget,
     /// How long one of its runs may take, if it is limited.
@@ -176,6 +183,8 @@ impl Agent {
         if let Some(remaining) = &run.remaining {
             budget.restrict(remaining);
         }
+        let verification =
+            self.verification.as_ref().map(|declared| self.tool_policy.verification(declared, offered()));
         let mut abilities = Abilities {
             tool_tokens: offered().filter(is_read).map(|tool| tool.tokens).sum(),
             searched: searched.clone(),
@@ -191,7 +200,9 @@ impl Agent {
             },
             forms: true,
             workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
-            limits: self.limits.clone(),
+            limits: Limits { condense: self.condenser.is_some(), ..self.limits.clone() },
+            verification,
+            workspace: self.has_workspace,
             is_repeatable: false,
         };
         // The tools of a server that is not ready are not known.
@@ -333,14 +344,23 @@ impl Agent {
         })
     }
 
+    /// The model of the next turn.
+    pub fn next_model(&self, state: &RunState) -> &Arc<dyn ChatModel> {
+        let condenser = self.condenser.as_ref().filter(|_| state.condensing.is_some());
+        condenser.unwrap_or(&self.model)
+    }
+
     /// The request of its model's next turn.
     pub fn request(&self, state: &RunState, with_tools: bool) -> ChatRequest {
         let (view, tools, listing) = (self.tools.servers.view(), self.tools.list(), self.listing());
         let make = || self.brief(state, &view, &tools, &listing);
         let preamble = self.preambles.get((&view, &tools, &listing), state, make);
+        if let Some(text) = &state.condensing {
+            return summary_request(self.name.as_str(), text);
+        }
         ChatRequest {
             system: preamble.system,
-            messages: state.messages.clone(),
+            messages: after_note(&state.messages, state.earlier.note()),
             tools: if with_tools { preamble.tools } else { Arc::default() },
             max_output_tokens: None,
             temperature: None,

@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use caipe_crds::rendered::RenderedAgent;
 use caipe_crds::resource::agent::AgentMode;
-use caipe_engine::name_matches;
+use caipe_crds::resource::tool_domains;
+use caipe_engine::{Verification, name_matches};
 
-use crate::builtin::{OfferedTool, ToolClass};
+use crate::builtin::{OfferedTool, SHELL_EXEC, ToolClass};
 
 /// What an agent may do by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,11 +53,7 @@ impl ToolPolicy {
     pub(super) fn permitted<'a>(&self, tools: impl Iterator<Item = &'a OfferedTool>) -> PermittedTools {
         let mut permitted = PermittedTools::default();
         for tool in tools {
-            let matches = |patterns: &[String]| {
-                patterns.iter().any(|pattern| tool.names.iter().any(|name| name_matches(pattern, name)))
-            };
-            let class = if matches(&self.read_tools) { ToolClass::Read } else { tool.class };
-            match access(self.mode, class, matches(&self.auto_approve)) {
+            match access(self.mode, self.class(tool), is_one_of(tool, &self.auto_approve)) {
                 Access::Refused => continue,
                 Access::Runs => {}
                 Access::Asks => permitted.asks.push(tool.spec.name.clone()),
@@ -64,6 +61,32 @@ impl ToolPolicy {
             permitted.offered.insert(tool.spec.name.clone());
         }
         permitted
+    }
+
+    fn class(&self, tool: &OfferedTool) -> ToolClass {
+        if is_one_of(tool, &self.read_tools) { ToolClass::Read } else { tool.class }
+    }
+
+    /// What changes something, and what verifies it, among the offered tools.
+    pub(super) fn verification<'a>(
+        &self,
+        declared: &tool_domains::Verification,
+        offered: impl Iterator<Item = &'a OfferedTool>,
+    ) -> Verification {
+        let mut tools = Verification::default();
+        for tool in offered {
+            let name = tool.spec.name.clone();
+            let verifies =
+                if declared.tools.is_empty() { name == SHELL_EXEC } else { is_one_of(tool, &declared.tools) };
+            if verifies {
+                tools.verifies.insert(name);
+            } else if self.class(tool) != ToolClass::Read {
+                tools.changes.insert(name);
+            } else if declared.tools.is_empty() && tool.is_of_server() {
+                tools.reads.insert(name);
+            }
+        }
+        tools
     }
 
     /// What the agent may do, for its model.
@@ -83,6 +106,11 @@ impl ToolPolicy {
             }
         }
     }
+}
+
+/// Whether one of the patterns matches one of the names of a tool.
+fn is_one_of(tool: &OfferedTool, patterns: &[String]) -> bool {
+    patterns.iter().any(|pattern| tool.names.iter().any(|name| name_matches(pattern, name)))
 }
 
 /// `approved` means that the resource permits the tool without approval.

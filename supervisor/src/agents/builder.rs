@@ -23,7 +23,7 @@ use super::mcp_servers::{knowledge_base, server_specs, with_tools_key};
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
 use crate::agent::{
-    Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, ToolRule, WorkerDelegates,
+    Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, ToolRule, WorkerDelegates, own_prompt,
 };
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
@@ -106,6 +106,7 @@ impl InstanceBuilder<'_> {
             prompt: String::new(),
             role: Role::Supervisor { spec: spec.clone().into(), delegates, self_service },
             model: self.shared_model.clone(),
+            condenser: self.models.condenser(None),
             tools: ToolSources::new(
                 toolbox,
                 self.a2a(spec.a2a.as_ref()).into_iter().chain(
@@ -121,6 +122,8 @@ impl InstanceBuilder<'_> {
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: supervisor_rules(spec),
+            has_workspace: false,
+            verification: None,
             budget: run_budget(Some(&spec.budgets.run), spec),
             time_limit: spec.budgets.run.time_ms.map(Duration::from_millis),
             preambles: PreambleCache::default(),
@@ -136,6 +139,7 @@ impl InstanceBuilder<'_> {
             prompt: USER_INPUT_PROMPT.to_owned(),
             role: Role::worker(),
             model: self.shared_model.clone(),
+            condenser: None,
             tools: ToolSources::new(self.start("user-input", Vec::new(), &self.settings.env), []),
             streaming: self.settings.spec.streaming,
             limits: limits(&self.settings.spec.limits),
@@ -143,6 +147,8 @@ impl InstanceBuilder<'_> {
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: Vec::new(),
+            has_workspace: false,
+            verification: None,
             budget: Budget::default(),
             time_limit: None,
             preambles: PreambleCache::default(),
@@ -197,11 +203,12 @@ impl InstanceBuilder<'_> {
             name: AgentName::new(&agent.name),
             title: agent.title.clone(),
             description: agent.routing_hint.clone(),
-            prompt: agent.system_prompt.clone(),
+            prompt: own_prompt(agent),
             role: Role::Worker(WorkerDelegates {
                 names: agent.delegates.iter().map(|name| AgentName::new(name)).collect(),
                 all: self.factory.delegates.clone(),
             }),
+            condenser: self.models.condenser(Some(agent)),
             model: own.unwrap_or_else(|| self.shared_model.clone()),
             tools: ToolSources::new(
                 toolbox,
@@ -221,6 +228,8 @@ impl InstanceBuilder<'_> {
                 vec![ToolRule::of_read_tools(&agent.read_tools)],
             ]
             .concat(),
+            has_workspace: agent.workspace.is_some(),
+            verification: agent.verification.clone(),
             budget: run_budget(agent.budget.as_ref(), general),
             time_limit: agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis),
             preambles: PreambleCache::default(),
@@ -265,8 +274,8 @@ fn probe_of(remote: Arc<RemoteBackend>) -> ProbeFn {
 
 /// Fails each delegation to an agent that cannot be reached with its settings.
 #[derive(Debug)]
-struct UnavailableBackend {
-    reason: String,
+pub(super) struct UnavailableBackend {
+    pub(super) reason: String,
 }
 
 #[async_trait]
@@ -363,6 +372,7 @@ fn limits(limits: &rendered::Limits) -> Limits {
         context_tokens: limits.max_context_tokens.into(),
         keep_messages: limits.min_messages_to_keep as usize,
         tool_output_chars: limits.max_tool_output_chars as usize,
+        compact_lines: limits.compact_output_lines as usize,
         ..Limits::default()
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::rendered::{Budget, Budgets, Limits, ModelChoice, Placement, RenderedAgent};
 use caipe_crds::resource::agent_state::AgentPlacement;
+use caipe_crds::resource::settings::Condensation;
 use caipe_engine::AgentName;
 
 use crate::config::Scripts;
@@ -24,6 +25,7 @@ pub(super) enum PlacementSettings {
         limits: Limits,
         /// Those of tools, and prices.
         budgets: Budgets,
+        condensation: Option<Condensation>,
         streaming: bool,
         /// Whether the spec has skills.
         has_skills: bool,
@@ -42,6 +44,7 @@ impl InstanceSpec {
         let settings = match agent.placement {
             Placement::InProcess {} => PlacementSettings::InProcess {
                 limits: spec.limits.clone(),
+                condensation: spec.condensation.clone(),
                 budgets: Budgets { run: Budget::default(), ..spec.budgets.clone() },
                 streaming: spec.streaming,
                 has_skills: spec.skills.is_some(),

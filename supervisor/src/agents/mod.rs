@@ -23,12 +23,15 @@ mod migration_plan;
 mod models;
 mod prober;
 mod registry;
+mod routing_trial;
 
 pub use doctor::{Examination, examine};
 pub use in_process::InProcessBackend;
 pub use mcp_servers::{missing_variables, server_specs};
 pub use models::unusable_models;
 pub use registry::{AgentRegistry, AgentStatus, RegistryError, RegistryStatus};
+
+pub use routing_trial::{Routed, RoutingTrial};
 
 #[cfg(test)]
 #[path = "tests/backend_contract/mod.rs"]

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use caipe_crds::rendered::{ModelChoice as Choice, Placement, RenderedAgent};
+use caipe_crds::resource::model::Provider as CrdProvider;
 use caipe_model::{
     ChatModel, ChatRequest, ConnectError, Fallback, ModelError, ModelErrorKind, ModelSettings, ModelStream,
     Provider, Scope, ScriptError, Scripted, connect,
@@ -56,6 +57,23 @@ impl<'a> ModelFactory<'a> {
             Some(choice) => Some(usable(self.chosen(choice, scope))),
             None if has_model_variables(&self.settings.env, name) => Some(usable(self.inferred(scope))),
             None => None,
+        }
+    }
+
+    /// The model that summarizes the conversations of the supervisor or of an agent, if one does: the named one of the provider of
+    /// its own model.
+    pub(super) fn condenser(&self, agent: Option<&RenderedAgent>) -> Option<Arc<dyn ChatModel>> {
+        let name = &self.settings.spec.condensation.as_ref()?.model_name;
+        let own = agent.and_then(|agent| agent.model.as_ref());
+        let scope = agent.map_or(Scope::Supervisor, |agent| Scope::SubAgent(&agent.name));
+        match own.or_else(|| self.settings.spec.models.first()) {
+            Some(choice) if choice.provider == CrdProvider::Scripted || name.is_none() => {
+                Some(usable(self.chosen(choice, scope)))
+            }
+            Some(choice) => {
+                Some(usable(self.chosen(&Choice { name: name.clone(), ..choice.clone() }, scope)))
+            }
+            None => Some(usable(self.inferred(scope))),
         }
     }
 

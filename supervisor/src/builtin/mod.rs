@@ -25,9 +25,14 @@ pub(crate) const FIND_SKILLS: &str = "find_skills";
 pub(crate) const USE_SKILL: &str = "use_skill";
 pub(crate) const READ_SKILL_FILE: &str = "read_skill_file";
 
+/// The tool of `crate::tools::ShellTools`.
+pub(crate) const SHELL_EXEC: &str = "shell_exec";
+/// The tool of `crate::tools::WebTools`.
+pub(crate) const WEB_FETCH: &str = "web_fetch";
+
 /// Whether a name is that of a built-in tool or of one of the engine, in any case. A server's tool must not have it.
 pub fn is_builtin(name: &str) -> bool {
-    let own = [DATE, WAIT, JQ, FIND_SKILLS, USE_SKILL, READ_SKILL_FILE];
+    let own = [DATE, WAIT, JQ, FIND_SKILLS, USE_SKILL, READ_SKILL_FILE, SHELL_EXEC, WEB_FETCH];
     caipe_engine::is_builtin(name) || own.iter().any(|own| own.eq_ignore_ascii_case(name))
 }
 

@@ -64,6 +64,8 @@ pub(super) enum Command {
     Agents(Agents),
     /// Check a CaipeSupervisor file: prints every fault with its path
     Check(Check),
+    /// Try how a supervisor routes a set of requests, and compare two specifications
+    Eval(Eval),
     /// Serve a tool server that speaks MCP on its stdin and stdout over streamable HTTP, on loopback
     McpBridge(McpBridge),
     /// Index documents and serve them to agents: an embedded knowledge base
@@ -179,6 +181,33 @@ pub(super) struct Card {
 
     #[command(flatten)]
     pub(super) signing: Signing,
+}
+
+/// Tries the routing of a supervisor.
+#[derive(Debug, clap::Args)]
+pub(super) struct Eval {
+    /// The requests with the agents that they are for; `routing` is the set of the program
+    pub(super) cases: String,
+
+    /// A CaipeSupervisor resource; without it the core agents
+    #[arg(short, long, env = "CAIPE_FILE")]
+    pub(super) file: Option<PathBuf>,
+
+    /// A second resource, with another model, other prompts or other agents, to compare
+    #[arg(long, value_name = "FILE")]
+    pub(super) with: Option<PathBuf>,
+
+    /// Requests at the same time
+    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(super) parallel: u8,
+
+    /// The percentage of the cases that must pass
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u8).range(0..=100))]
+    pub(super) at_least: u8,
+
+    /// What to print
+    #[arg(short, long, value_enum, default_value_t)]
+    pub(super) output: Output,
 }
 
 /// What to do with the agents, other than to list them.

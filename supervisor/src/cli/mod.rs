@@ -7,6 +7,7 @@ mod card;
 mod chat;
 mod check;
 mod doctor;
+mod eval;
 mod install;
 mod kb;
 mod keys;
@@ -89,6 +90,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
                 doctor::run(&args).await
             }
             Command::Agents(args) => agents::ask(&args).await,
+            Command::Eval(args) => eval::run(&args).await,
             Command::McpBridge(bridge) => mcp_bridge::run(bridge).await,
             Command::Kb(args) => kb::run(args).await,
             Command::Store(args) => store::run(args).await,

@@ -30,7 +30,7 @@ impl EffectRunner {
         match effect {
             Effect::CallModel { turn, tools } => {
                 let request = self.agent.request(state, tools);
-                self.turn = ModelTurn::start(&self.agent, turn, request, self.scope.child_token());
+                self.turn = ModelTurn::start(&self.agent, state, (turn, request), self.scope.child_token());
             }
             Effect::CallTool { call, tool, arguments } => self.call_tool(call, tool, arguments, state),
             Effect::Delegate { call, agent, prompt, resume } => {

@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::pin::Pin;
 use std::time::Duration;
 
-use caipe_engine::{Input, ModelDelta, ModelFailure};
+use caipe_engine::{Input, ModelDelta, ModelFailure, RunState};
 use caipe_model::{ChatRequest, ModelError, ModelErrorKind, ModelEvent, ModelStream};
 use futures::{FutureExt, StreamExt};
 use tokio::time::{Instant, Sleep, sleep_until};
@@ -35,9 +35,14 @@ struct Turn {
 }
 
 impl ModelTurn {
-    /// Asks the agent's model.
-    pub(super) fn start(agent: &Agent, number: u32, request: ChatRequest, cancel: CancellationToken) -> Self {
-        let (model, guard) = (&agent.model, cancel.clone().drop_guard());
+    /// Asks the model of the agent's next turn.
+    pub(super) fn start(
+        agent: &Agent,
+        state: &RunState,
+        (number, request): (u32, ChatRequest),
+        cancel: CancellationToken,
+    ) -> Self {
+        let (model, guard) = (agent.next_model(state), cancel.clone().drop_guard());
         let span = tracing::debug_span!("model", agent = %agent.name, turn = number, model = model.name());
         let stream = span.in_scope(|| model.stream(request, cancel));
         let (streaming, pace) = (agent.streaming, Pace::default());

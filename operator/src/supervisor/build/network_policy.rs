@@ -250,11 +250,12 @@ fn a2a_egress(tools: Option<&A2aTools>, egress: &mut Egress) {
 
 /// The destinations of an agent and of its sidecars.
 fn agent_egress(member: &Member<'_>, egress: &mut Egress) {
-    let RenderedAgent { mcp, model, a2a, .. } = member.rendered;
+    let RenderedAgent { mcp, model, a2a, web, .. } = member.rendered;
     if let Some(model) = model {
         model_egress(model, egress);
     }
     a2a_egress(a2a.as_ref(), egress);
+    web.iter().flat_map(|web| &web.allow).for_each(|entry| allowed(entry, egress));
     for server in mcp {
         if let McpTransport::Http { url, .. } = &server.transport {
             egress.url(url);
@@ -274,7 +275,7 @@ fn declared(member: &Member<'_>, egress: &mut Egress) {
     values.for_each(|value| egress.url(value));
 }
 
-/// An entry of `a2a.allow`: a host, `*.domain`, an address, each perhaps with a port, a network, or `*`.
+/// An entry of `a2a.allow` or of `web.allow`: a host, `*.domain`, an address, each perhaps with a port, a network, or `*`.
 fn allowed(entry: &str, egress: &mut Egress) {
     if entry.contains('/') {
         egress.network(entry, None);

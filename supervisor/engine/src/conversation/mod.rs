@@ -1,5 +1,6 @@
 //! The conversation as the model reads it: complete, and not too long.
 
+mod earlier;
 mod repair;
 mod trim;
 
@@ -7,6 +8,10 @@ use std::sync::Arc;
 
 use caipe_model::{Message, Part, Role, truncated};
 
+use crate::verification::REMINDER;
+
+pub use earlier::Earlier;
+pub(crate) use earlier::transcript;
 pub(crate) use repair::{interrupted, repair};
 pub(crate) use trim::{TRUNCATED, shrink, text_tokens, trim};
 
@@ -65,7 +70,14 @@ pub(crate) fn edit_calls(messages: &mut Messages, edited: Vec<(String, String)>)
 
 /// The index of the request that began the run.
 fn request_index(messages: &[Arc<Message>]) -> Option<usize> {
-    messages.iter().rposition(|message| message.role == Role::User && !is_last_answer_note(message))
+    messages.iter().rposition(|message| {
+        message.role == Role::User && !is_last_answer_note(message) && !is_reminder(message)
+    })
+}
+
+/// Whether the engine has sent the message instead of ending the run.
+fn is_reminder(message: &Message) -> bool {
+    matches!(message.parts.as_slice(), [Part::Text { text }] if text.starts_with(REMINDER))
 }
 
 /// Whether a call of the run has succeeded.

@@ -23,20 +23,20 @@ pub(crate) const TRUNCATED: &str = "\n\n[Output truncated]";
 /// newest `keep` messages, the request that began the run, and each call together with its results. A target well below
 /// the limit keeps the rest stable for the provider's prompt cache.
 ///
-/// Returns whether anything was dropped.
-pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize) -> bool {
+/// Returns what was dropped.
+pub(crate) fn trim(messages: &mut Messages, most: u64, target: u64, keep: usize) -> Messages {
     let total: u64 = messages.iter().map(|message| tokens(message)).sum();
     if total <= most {
-        return false;
+        return Vec::new();
     }
     let mut excess = total.saturating_sub(target);
     let tail = messages.len().saturating_sub(keep);
     let request = request_index(messages);
     let head = drop_head(messages, request.unwrap_or(0).min(tail), &mut excess);
     let old = drop_old(messages, request.map_or(0, |at| at + 1), tail, &mut excess);
-    let mut at = 0..;
-    messages.retain(|_| at.next().is_none_or(|at| at >= head.end && !old.contains(&at)));
-    !head.is_empty() || !old.is_empty()
+    let mut dropped: Messages = messages.drain(old.start.max(head.end)..old.end.max(head.end)).collect();
+    dropped.splice(0..0, messages.drain(head));
+    dropped
 }
 
 /// The messages to drop before the request: whole exchanges, because providers want a user's message first.
@@ -72,9 +72,9 @@ fn sum(messages: &[Arc<Message>], range: Range<usize>) -> u64 {
 }
 
 /// Shortens a conversation that the model rejected as too long: trims it to `target` tokens with [`trim`], except the last
-/// message, and truncates long results.
-pub(crate) fn shrink(messages: &mut Messages, target: u64) -> bool {
-    let trimmed = trim(messages, target, target, 1);
+/// message, and truncates long results. Returns what was dropped, and whether anything was shortened.
+pub(crate) fn shrink(messages: &mut Messages, target: u64) -> (Messages, bool) {
+    let dropped = trim(messages, target, target, 1);
     let mut cut = false;
     for message in messages.iter_mut().filter(|message| message.parts.iter().any(is_long)) {
         for part in &mut Arc::make_mut(message).parts {
@@ -84,7 +84,8 @@ pub(crate) fn shrink(messages: &mut Messages, target: u64) -> bool {
             }
         }
     }
-    trimmed || cut
+    let is_shorter = cut || !dropped.is_empty();
+    (dropped, is_shorter)
 }
 
 fn is_long(part: &Part) -> bool {

@@ -46,7 +46,7 @@ fn what_is_dropped() {
         let mut messages = conversation(before);
         let dropped = trim(&mut messages, most, target, keep);
         assert_eq!(shape(&messages), after, "{before} {most} {target} {keep}");
-        assert_eq!(dropped, before != after);
+        assert_eq!(shape(&dropped).len(), before.len() - after.len());
     }
 }
 
@@ -66,6 +66,6 @@ fn shrinking_cuts_long_results_once() {
         content,
         is_error: false,
     }])));
-    assert!(shrink(&mut messages, 100_000));
-    assert!(!shrink(&mut messages, 100_000), "there is nothing left to cut");
+    assert!(shrink(&mut messages, 100_000).1);
+    assert!(!shrink(&mut messages, 100_000).1, "there is nothing left to cut");
 }

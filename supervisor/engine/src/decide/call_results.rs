@@ -57,10 +57,8 @@ pub(super) fn finish_call(
     abilities: &Abilities,
     out: &mut Effects,
 ) {
-    let traits = abilities.traits_of(&call.name);
-    let chars = abilities.limits.tool_output_chars;
     match &result {
-        Ok(_) if traits.is_knowledge => out.emit(EventKind::ToolFinished {
+        Ok(_) if abilities.traits_of(&call.name).is_knowledge => out.emit(EventKind::ToolFinished {
             call: call.id.clone(),
             tool: call.name.clone(),
             end: CallEnd::Completed,
@@ -69,7 +67,20 @@ pub(super) fn finish_call(
         Ok(text) => emit_end(call, CallEnd::Completed, text, out),
         Err(text) => emit_end(call, CallEnd::Failed, text, out),
     }
-    close(call, result, traits.output_chars.map_or(chars, |most| most.min(chars)));
+    close(call, result, most_chars(abilities, &call.name));
+}
+
+/// Most characters of a tool's result that the model reads.
+pub(super) fn most_chars(abilities: &Abilities, tool: &str) -> usize {
+    let chars = abilities.limits.tool_output_chars;
+    abilities.traits_of(tool).output_chars.map_or(chars, |most| most.min(chars))
+}
+
+/// Replaces what the model reads of a call that has its result.
+pub(super) fn replace(call: &mut PendingCall, text: String) {
+    if let CallStatus::Done { result, .. } = &mut call.status {
+        result.content = text;
+    }
 }
 
 pub(super) fn emit_end(call: &PendingCall, end: CallEnd, text: &str, out: &mut Effects) {

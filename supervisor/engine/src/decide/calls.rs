@@ -10,7 +10,7 @@ use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::apply_changes;
 
-use super::{call_results, guards, model_request, route, tool_limits, workflow};
+use super::{call_results, compact, guards, model_request, route, tool_limits, workflow};
 
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
@@ -74,7 +74,12 @@ pub(super) fn tool_finished(
     if state.phase != Phase::Calls || !state.calls.iter().any(|call| is_running_tool(call, id)) {
         return;
     }
-    let ToolOutput { mut content, is_error, files, .. } = output;
+    let ToolOutput { mut content, is_error, exit_code, files } = output;
+    if let Some(by) = &state.abilities.verification {
+        let succeeded = !is_error && exit_code.unwrap_or_default() == 0;
+        let tool = state.calls.iter().find(|call| call.id == id).map(|call| call.name.as_str());
+        state.unverified.called(by, (tool.unwrap_or_default(), succeeded), files.keys());
+    }
     for fault in apply_changes(state, files) {
         content.extend(["\n", &*fault]);
     }
@@ -82,8 +87,13 @@ pub(super) fn tool_finished(
     if !is_error && state.abilities.traits_of(&call.name).is_knowledge {
         source::collect(&mut state.sources, call.arguments(), &content);
     }
+    let (tool, chars) = (call.name.clone(), call_results::most_chars(&state.abilities, &call.name));
+    let short = compact::shortened(state, &tool, &content, (exit_code, chars));
     let result = if is_error { Err(content) } else { Ok(content) };
-    call_results::finish_call(call, result, &state.abilities, out);
+    if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
+        call_results::finish_call(call, result, &state.abilities, out);
+        short.into_iter().for_each(|short| call_results::replace(call, short));
+    }
     tool_limits::count_result(state, id, time_ms);
     settle(state, out);
 }

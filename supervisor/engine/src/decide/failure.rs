@@ -9,12 +9,15 @@ use crate::state::{Phase, RunState};
 use crate::tools::TODO_TOOL;
 
 use super::finish::{self, Cause};
-use super::model_request;
+use super::{condense, model_request};
 
 /// Tries again if that can help, else asks for an answer from the results so far, else ends the run.
 pub(super) fn failed(state: &mut RunState, turn: u32, error: &ModelFailure, out: &mut Effects) {
     if state.phase != (Phase::Model { turn }) {
         return;
+    }
+    if state.condensing.take().is_some() {
+        return model_request::ask_again(state, out);
     }
     let cause = Cause::Model(error.kind);
     if can_try_again(state, error.kind) {
@@ -46,7 +49,9 @@ fn can_try_again(state: &mut RunState, kind: ModelErrorKind) -> bool {
         ModelErrorKind::ContextOverflow if !state.guards.trimmed => {
             state.guards.trimmed = true;
             let (most, _) = model_request::budget(state);
-            conversation::shrink(&mut state.messages, most / 2)
+            let (dropped, is_shorter) = conversation::shrink(&mut state.messages, most / 2);
+            condense::left_out(state, &dropped);
+            is_shorter
         }
         _ => false,
     }

@@ -190,7 +190,8 @@ pub(super) fn complete(state: &mut RunState, mut text: String, origin: AnswerOri
     let is_whole = !matches!(origin, AnswerOrigin::Partial | AnswerOrigin::Recovered);
     let stopped = state.guards.stopped.as_ref().filter(|_| is_whole);
     let note = stopped.map(|reason| format!("\n\n[This answer may be incomplete: {reason}.]"));
-    for added in note.into_iter().chain(source::list(&state.sources, &text)) {
+    let open = state.unverified.open().map(|open| format!("\n\n[Not verified: {open}.]"));
+    for added in note.into_iter().chain(open).chain(source::list(&state.sources, &text)) {
         text.push_str(&added);
         out.text(answer_role(state), added);
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use caipe_model::Message;
+use caipe_model::{Message, Part};
 
 use crate::abilities::Abilities;
 use crate::conversation;
@@ -10,6 +10,9 @@ use crate::effects::Effects;
 use crate::plan::Plan;
 use crate::state::{CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RunState};
 use crate::text::AnswerText;
+use crate::tools::offers_files;
+use crate::verification::Unverified;
+use crate::workspace::environment;
 
 use super::{call_results, model_request};
 
@@ -38,9 +41,20 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
     // Turns keep their numbers, so that a late piece of an old one never fits a new one.
     state.counters = Counters { turns: state.counters.turns, ..Counters::default() };
     state.guards = Guards::default();
+    state.unverified = Unverified::default();
+    state.condensing = None;
     conversation::repair(&mut state.messages);
-    state.messages.push(message);
+    state.messages.push(with_environment(state, message));
     model_request::ask(state, out);
+}
+
+/// The message, and after it what the workspace contains, if the agent has one.
+fn with_environment(state: &RunState, mut message: Arc<Message>) -> Arc<Message> {
+    let has_workspace = state.abilities.workspace && offers_files(&state.abilities);
+    if let Some(text) = environment(&state.files).filter(|_| has_workspace) {
+        Arc::make_mut(&mut message).parts.push(Part::Text { text: format!("\n\n{text}") });
+    }
+    message
 }
 
 /// Cancels the calls that wait for the user, who sent another message instead of an answer.

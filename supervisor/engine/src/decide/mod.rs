@@ -3,6 +3,8 @@
 mod call_results;
 mod calls;
 mod cancel;
+mod compact;
+mod condense;
 mod delegation_update;
 mod failure;
 mod finish;

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use caipe_model::{Completion, FinishReason, Message, Part, ToolCall};
+use caipe_model::{Completion, FinishReason, Message, Part, Role, ToolCall};
 
 use crate::budget::LimitKind;
 use crate::conversation;
@@ -21,7 +21,7 @@ const EMPTY_TURN: &str = "[Reminder] Your last turn was empty. Call a tool, or w
 
 /// Applies a piece of the turn under way.
 pub(super) fn delta(state: &mut RunState, turn: u32, delta: ModelDelta, out: &mut Effects) {
-    if state.phase != (Phase::Model { turn }) {
+    if state.phase != (Phase::Model { turn }) || state.condensing.is_some() {
         return;
     }
     match delta {
@@ -41,6 +41,10 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
     state.counters.spent.add_turn(&state.abilities.budget, &model, usage);
     // The turn succeeded, so the next failure may be handled again. The limit of steps bounds the repetitions.
     (state.guards.trimmed, state.guards.retried) = (false, false);
+    if state.condensing.take().is_some() {
+        state.earlier.summarized(&message.plain_text());
+        return model_request::ask_again(state, out);
+    }
     name_calls(state, &mut message);
     let calls: Vec<ToolCall> = message.tool_calls().cloned().collect();
     let mut content = message.plain_text();
@@ -58,6 +62,11 @@ pub(super) fn finished(state: &mut RunState, turn: u32, completion: Completion, 
         turn_calls::begin(state, calls, reason == FinishReason::Length, out);
     } else if content.trim().is_empty() {
         empty_turn(state, out);
+    } else if let Some(reminder) = state.unverified.reminder() {
+        // The text is no answer yet.
+        state.text.void(out);
+        state.messages.push(Arc::new(Message::text(Role::User, reminder)));
+        model_request::ask(state, out);
     } else {
         finish::answered(state, &content, out);
     }

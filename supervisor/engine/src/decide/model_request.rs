@@ -7,7 +7,7 @@ use crate::io::Effect;
 use crate::state::{Phase, RunState};
 
 use super::finish::{self, Cause};
-use super::{guards, limits};
+use super::{condense, guards, limits};
 
 /// The percentage of the context at which the conversation is trimmed, and to which.
 const FILL: (u64, u64) = (80, 60);
@@ -62,16 +62,23 @@ pub(super) fn budget(state: &RunState) -> (u64, u64) {
     let share = |percent: u64| {
         (state.abilities.limits.context_tokens.saturating_mul(percent) / 100).saturating_sub(tools)
     };
-    (share(FILL.0), share(FILL.1))
+    let note = state.earlier.note().map_or(0, |note| conversation::text_tokens(&note));
+    (share(FILL.0).saturating_sub(note), share(FILL.1).saturating_sub(note))
 }
 
 fn call_model(state: &mut RunState, tools: bool, out: &mut Effects) {
     let (most, target) = budget(state);
-    conversation::trim(&mut state.messages, most, target, state.abilities.limits.keep_messages);
+    let keep = state.abilities.limits.keep_messages;
+    let dropped = conversation::trim(&mut state.messages, most, target, keep);
+    condense::left_out(state, &dropped);
     state.counters.turns = state.counters.turns.wrapping_add(1);
-    state.text.begin_turn(state.abilities.answer, !tools);
     let turn = state.counters.turns;
     state.phase = Phase::Model { turn };
+    if state.condensing.is_some() {
+        out.push(Effect::CallModel { turn, tools: false });
+        return;
+    }
+    state.text.begin_turn(state.abilities.answer, !tools);
     out.emit(EventKind::TurnStarted);
     out.push(Effect::CallModel { turn, tools });
 }

@@ -79,6 +79,9 @@ fn respond(
                     pending(request, CallKind::Ask, arguments, Some(form))
                 }
                 None if response.content.trim().is_empty() => closed(request, Err(EMPTY_ANSWER.to_owned())),
+                None if let Some(reminder) = state.unverified.reminder() => {
+                    return closed(request, Err(reminder));
+                }
                 None => closed(request, Ok("The answer was given to the user.".to_owned())),
             };
             *answer = Some(response);

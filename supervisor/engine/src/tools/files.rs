@@ -7,16 +7,18 @@ use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
 
 use super::glob::path_matcher;
+use super::kept::KEPT;
 use crate::state::RunState;
+use crate::workspace::{PROGRESS, check_progress};
 
 /// The files of a conversation, by path.
 type Files = BTreeMap<String, String>;
 
 /// Most bytes of one file.
-const FILE_BYTES: usize = 1 << 20;
+pub(super) const FILE_BYTES: usize = 1 << 20;
 
 /// Most bytes of all files of a conversation, which are saved with it.
-const TOTAL_BYTES: usize = 4 << 20;
+pub(super) const TOTAL_BYTES: usize = 4 << 20;
 
 /// Most bytes of a path.
 const PATH_BYTES: usize = 512;
@@ -25,16 +27,37 @@ const PATH_BYTES: usize = 512;
 const READ_LINES: u64 = 2000;
 
 /// Most characters of a line that `read_file` and `grep` show.
-const LINE_CHARS: usize = 2000;
+pub(super) const LINE_CHARS: usize = 2000;
 
 /// Most hits of `ls`, `glob` and `grep`.
 const MOST_HITS: usize = 500;
+
+/// The hits of `grep` that the model reads if there are too many.
+const FIRST_HITS: usize = 10;
 
 /// What the model reads of a call: its result, or why it failed.
 type FileResult = Result<String, String>;
 
 /// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS).
 pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
+    let result = run(state, name, arguments);
+    if result.is_ok() && state.abilities.verification.is_some() {
+        note_use(state, name, arguments);
+    }
+    result
+}
+
+/// Notes the files that the model has written, and those that it has looked into.
+fn note_use(state: &mut RunState, name: &str, arguments: &Map<String, Value>) {
+    let path = required(arguments, &["file_path", "path"]).and_then(normalise);
+    match (name, path) {
+        ("write_file" | "edit_file" | "tool_result_to_file", Ok(path)) => state.unverified.wrote(&path),
+        ("read_file" | "grep", Ok(path)) => state.unverified.read(&path),
+        _ => {}
+    }
+}
+
+fn run(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
     let most = state.abilities.limits.files;
     match name {
         "ls" => ls(&state.files, arguments),
@@ -42,7 +65,7 @@ pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<St
         "write_file" => write(Arc::make_mut(&mut state.files), arguments, most),
         "edit_file" => edit(Arc::make_mut(&mut state.files), arguments, most),
         "glob" => glob(&state.files, arguments),
-        "grep" => grep(&state.files, arguments),
+        "grep" => grep(&state.files, arguments, state.abilities.limits.compact_lines),
         _ => tool_result_to_file(state, arguments, most),
     }
 }
@@ -106,7 +129,9 @@ fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     Ok(listed(hits.cloned(), "No file matches."))
 }
 
-fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult {
+/// The lines that contain a text. If there are more than `compact_lines`, the number and the first of them, unless the model
+/// says how many it wants.
+fn grep(files: &Files, arguments: &Map<String, Value>, compact_lines: usize) -> FileResult {
     let wanted = required(arguments, &["pattern"])?;
     if wanted.is_empty() {
         return Err("failed to search: \"pattern\" is empty.".to_owned());
@@ -123,7 +148,20 @@ fn grep(files: &Files, arguments: &Map<String, Value>) -> FileResult {
         })
         .filter(|(_, _, line)| line.contains(wanted))
         .map(|(path, number, line)| format!("{path}:{number}:{}", truncated(line, LINE_CHARS, "")));
-    Ok(listed(hits, "No line contains it."))
+    let wanted = arguments.get("limit").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+    let most =
+        wanted.unwrap_or(if compact_lines > 0 { compact_lines } else { MOST_HITS }).clamp(1, MOST_HITS);
+    let mut lines: Vec<String> = hits.clone().take(most + 1).collect();
+    if lines.len() <= most {
+        return Ok(listed(lines.into_iter(), "No line contains it."));
+    }
+    lines.truncate(if wanted.is_none() && compact_lines > 0 { FIRST_HITS } else { most });
+    let (count, shown) = (hits.count(), lines.len());
+    let text = lines.join("\n");
+    Ok(format!(
+        "{count} lines contain it. The first {shown}:\n{text}\n[Narrow the search with path, glob or a longer text, or set limit, at \
+         most {MOST_HITS}.]"
+    ))
 }
 
 fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
@@ -148,7 +186,12 @@ fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
             content.lines().count()
         ));
     }
-    Ok(lines.join("\n"))
+    let (all, next) = (content.lines().count(), skip.saturating_add(lines.len()));
+    let rest = (next < all).then(|| {
+        let bytes = content.len();
+        format!("\n[The file has {all} lines and {bytes} bytes. The next lines: offset {next}.]")
+    });
+    Ok(lines.join("\n") + &rest.unwrap_or_default())
 }
 
 fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
@@ -204,12 +247,16 @@ fn store(files: &mut Files, path: String, content: String, most: usize) -> FileR
     if path == "/" {
         return Err("failed to write: the path names no file.".to_owned());
     }
+    if path == PROGRESS {
+        check_progress(&content)?;
+    }
     if content.len() > FILE_BYTES {
         return Err(format!(
             "failed to write {path}: {} bytes are more than the {FILE_BYTES} that a file may have.",
             content.len()
         ));
     }
+    make_room(files, &path, content.len(), most);
     if !files.contains_key(&path) && files.len() >= most {
         return Err(format!(
             "failed to write {path}: there are {most} files already, which is the limit. Reuse one."
@@ -225,6 +272,27 @@ fn store(files: &mut Files, path: String, content: String, most: usize) -> FileR
     let message = format!("Wrote {} bytes to {path}.", content.len());
     files.insert(path, content);
     Ok(message)
+}
+
+/// Removes the oldest files that the engine keeps, as far as this file needs their room.
+fn make_room(files: &mut Files, path: &str, bytes: usize, most: usize) {
+    while !fits(files, path, bytes, most) {
+        let mut kept = KEPT.iter().filter_map(|folder| in_folder(files, folder).find(|kept| *kept != path));
+        let Some(oldest) = kept.next().cloned() else { return };
+        files.remove(&oldest);
+    }
+}
+
+fn fits(files: &Files, path: &str, bytes: usize, most: usize) -> bool {
+    let others = files.iter().filter(|(known, _)| *known != path);
+    let (count, total) = others.fold((0, bytes), |(count, total), (_, it)| (count + 1, total + it.len()));
+    count < most && total <= TOTAL_BYTES
+}
+
+/// The paths of the files of a folder, in order.
+pub(super) fn in_folder<'a>(files: &'a Files, folder: &str) -> impl DoubleEndedIterator<Item = &'a String> {
+    // '0' is the character after '/'.
+    files.range(format!("{folder}/")..format!("{folder}0")).map(|(path, _)| path)
 }
 
 /// The argument under the first of these names.

@@ -126,6 +126,7 @@ fn reading(path: &Value) -> Vec<ToolSpec> {
                     "pattern": text("The text to look for."),
                     "path": text("Only files in this folder, or this file."),
                     "glob": text("Only files whose path matches this pattern."),
+                    "limit": number("Most lines to return."),
                 }),
                 &["pattern"],
             ),

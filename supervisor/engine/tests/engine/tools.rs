@@ -66,7 +66,7 @@ fn files_are_written_read_and_edited() {
     );
     assert_eq!(
         run(&mut sim, "read_file", &json!({"file_path": "/a//b.md", "offset": 1, "limit": 1})),
-        "     2\ttwo"
+        "     2\ttwo\n[The file has 3 lines and 11 bytes. The next lines: offset 2.]"
     );
     assert!(
         run(&mut sim, "read_file", &json!({"file_path": "/a/b.md", "offset": 9})).contains("it has 3 lines")
@@ -150,4 +150,40 @@ fn a_result_is_stored_as_a_file() {
         run(&mut sim, "tool_result_to_file", &json!({"file_path": "/r", "tool_name": "jq"}))
             .contains("no earlier call")
     );
+}
+
+#[test]
+fn many_hits_are_counted_and_the_first_shown() {
+    let mut sim = begun();
+    let lines: Vec<String> = (1..=60).map(|at| format!("error {at}")).collect();
+    run(&mut sim, "write_file", &json!({"file_path": "/log", "content": lines.join("\n")}));
+    let found = run(&mut sim, "grep", &json!({"pattern": "error"}));
+    assert!(found.starts_with("60 lines contain it. The first 10:\n/log:1:error 1\n"), "{found}");
+    assert!(found.contains("/log:10:") && !found.contains("/log:11:"), "{found}");
+    let all = run(&mut sim, "grep", &json!({"pattern": "error", "limit": 60}));
+    assert_eq!(all.lines().count(), 60);
+    let fifty = run(&mut sim, "grep", &json!({"pattern": "error", "limit": 50}));
+    assert!(fifty.starts_with("60 lines contain it. The first 50:"), "{fifty}");
+    sim.state.abilities.limits.compact_lines = 0;
+    assert_eq!(run(&mut sim, "grep", &json!({"pattern": "error"})).lines().count(), 60);
+    let part = run(&mut sim, "read_file", &json!({"file_path": "/log", "limit": 2}));
+    assert!(part.ends_with("[The file has 60 lines and 530 bytes. The next lines: offset 2.]"), "{part}");
+}
+
+#[test]
+fn a_workspace_is_described_with_each_request() {
+    for workspace in [false, true] {
+        let mut sim = Sim::new(Abilities { workspace, ..abilities(AnswerMode::Plain) });
+        sim.say("go");
+        assert_eq!(sim.state.messages[0].plain_text(), "go", "there are no files");
+        let bad = run(&mut sim, "write_file", &json!({"file_path": "PROGRESS.json", "content": "{\"remaining\": 1}"}));
+        assert!(bad.contains("\"remaining\" is no list of strings"), "{bad}");
+        let good = json!({"file_path": "PROGRESS.json", "content": "{\"remaining\": [\"the docs\"]}"});
+        run(&mut sim, "write_file", &good);
+        sim.model("Done.", &[]);
+        sim.say("go on");
+        let request = sim.state.messages.last().unwrap().plain_text();
+        assert_eq!(request.contains("## Outstanding Work\n\n- the docs"), workspace, "{request}");
+        assert!(request.starts_with("go on"));
+    }
 }

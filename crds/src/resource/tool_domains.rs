@@ -1,0 +1,57 @@
+//! The tools of this program that an agent has besides those of its servers, and how the agent verifies what it changes.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use super::derive::{JsonSchema, KubeSchema};
+use super::rules;
+
+/// The tool `shell_exec`: commands in a sandbox, on a copy of the virtual files of the conversation.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShellTools {
+    /// Deadline of a command, in seconds, if it is below `limits.toolTimeoutSeconds`.
+    #[serde(default = "number::<60>")]
+    #[schemars(range(min = 1, max = 3600))]
+    pub timeout_seconds: u32,
+    /// Most memory of each process of a command, in MiB.
+    #[serde(default = "number::<512>")]
+    #[schemars(range(min = 16, max = 65_536))]
+    pub memory_mebibytes: u32,
+    /// Whether commands may use the network, as far as the NetworkPolicy of the pod lets them.
+    #[serde(default)]
+    pub network: bool,
+}
+
+/// The tool `web_fetch`.
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WebTools {
+    /// The permitted destinations: hosts, `*.domain`, addresses, each with an optional `:port`, and networks; `*` means every
+    /// public address.
+    #[schemars(length(min = 1, max = 64), extend("items" = destination()))]
+    pub allow: Vec<String>,
+}
+
+/// The workspace of an agent: the virtual files of its conversations.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Workspace {}
+
+/// How an agent verifies what it changes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verification {
+    /// The tools whose success verifies every change; `*` matches any characters. By default, `shell_exec` verifies every change, a
+    /// tool that only reads verifies the changes of other tools, and `read_file` and `grep` verify the file that they read.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 64), inner(length(min = 1, max = 128)))]
+    pub tools: Vec<String>,
+}
+
+/// The schema of an entry of a list of destinations. Its own rule names the invalid entry.
+pub(super) fn destination() -> Value {
+    let rule = json!({ "rule": rules::A2A_ALLOW_CEL, "message": rules::A2A_ALLOW });
+    json!({ "type": "string", "minLength": 1, "maxLength": 253, "x-kubernetes-validations": [rule] })
+}
+
+const fn number<const N: u32>() -> u32 {
+    N
+}

@@ -1,0 +1,48 @@
+//! Shortens the outputs that the model reads: a program that succeeded says little, one that failed says all. What is left out is
+//! kept as a virtual file.
+
+use caipe_model::truncated;
+
+use crate::conversation::TRUNCATED;
+use crate::state::RunState;
+use crate::tools::kept::{self, OUTPUTS};
+
+/// The lines of a successful program that the model reads, if there are more than the limit.
+const FIRST_LINES: usize = 5;
+
+/// The output as the model reads it; `None` if it reads it whole. `chars` is the most that it reads of one output.
+pub(super) fn shortened(
+    state: &mut RunState,
+    tool: &str,
+    text: &str,
+    (exit_code, chars): (Option<i32>, usize),
+) -> Option<String> {
+    let lines = state.abilities.limits.compact_lines;
+    if exit_code == Some(0) && lines > 0 && text.lines().count() > lines {
+        return Some(success(state, tool, text, chars));
+    }
+    // Most outputs are shorter in bytes already.
+    if text.len() <= chars || text.chars().count() <= chars {
+        return None;
+    }
+    let note = note(state, tool, text)?;
+    Some(format!("{}\n\n{note}{TRUNCATED}", truncated(text, chars, "")))
+}
+
+fn success(state: &mut RunState, tool: &str, text: &str, chars: usize) -> String {
+    let first: Vec<&str> = text.lines().take(FIRST_LINES).collect();
+    let count = text.lines().count();
+    let shown = truncated(&first.join("\n"), chars, "").into_owned();
+    let note = note(state, tool, text).map(|note| format!("\n\n{note}")).unwrap_or_default();
+    format!("Command succeeded ({count} lines of output). First {FIRST_LINES} lines:\n{shown}{note}")
+}
+
+/// Keeps the output, and says where.
+fn note(state: &mut RunState, tool: &str, text: &str) -> Option<String> {
+    let (chars, lines) = (text.chars().count(), text.lines().count());
+    let path = kept::keep(state, OUTPUTS, tool, text)?;
+    Some(format!(
+        "[The whole output has {chars} characters in {lines} lines. It is the file {path}: read it with read_file, or search it \
+         with grep.]"
+    ))
+}
