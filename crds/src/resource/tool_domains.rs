@@ -14,7 +14,7 @@ pub struct ShellTools {
     #[serde(default = "number::<60>")]
     #[schemars(range(min = 1, max = 3600))]
     pub timeout_seconds: u32,
-    /// Most memory of each process of a command, in MiB.
+    /// Most memory of all processes of a command together, in MiB.
     #[serde(default = "number::<512>")]
     #[schemars(range(min = 16, max = 65_536))]
     pub memory_mebibytes: u32,

@@ -23,7 +23,8 @@ const ENTRY_CHARS: usize = 200;
 /// What the model reads of the files when a run begins; `None` if there are none.
 pub(crate) fn environment(files: &BTreeMap<String, String>) -> Option<String> {
     let is_kept = |path: &&String| KEPT.iter().any(|folder| path.starts_with(&format!("{folder}/")));
-    let top: BTreeSet<String> = files.keys().filter(|path| !is_kept(path)).map(|path| top_level(path)).collect();
+    let top: BTreeSet<String> =
+        files.keys().filter(|path| !is_kept(path)).map(|path| top_level(path)).collect();
     let sections = [
         section("Workspace Files", top.into_iter()),
         section("Outstanding Work", remaining(files).into_iter()),
@@ -42,8 +43,10 @@ fn top_level(path: &str) -> String {
 
 fn section(title: &str, entries: impl ExactSizeIterator<Item = String>) -> Option<String> {
     let count = entries.len();
-    let mut lines: Vec<String> =
-        entries.take(MOST_ENTRIES).map(|entry| format!("- {}", truncated(&entry, ENTRY_CHARS, "…"))).collect();
+    let mut lines: Vec<String> = entries
+        .take(MOST_ENTRIES)
+        .map(|entry| format!("- {}", truncated(&entry, ENTRY_CHARS, "…")))
+        .collect();
     if count > MOST_ENTRIES {
         lines.push(format!("... and {} more", count - MOST_ENTRIES));
     }
@@ -64,7 +67,10 @@ fn remaining(files: &BTreeMap<String, String>) -> Vec<String> {
 /// What is wrong, for the model.
 pub(crate) fn check_progress(content: &str) -> Result<(), String> {
     let fault = |what: String| {
-        format!("failed to write {PROGRESS}: {what}. It is a JSON object with the lists of strings {}.", MEMBERS.join(", "))
+        format!(
+            "failed to write {PROGRESS}: {what}. It is a JSON object with the lists of strings {}.",
+            MEMBERS.join(", ")
+        )
     };
     let progress: Value = serde_json::from_str(content).map_err(|error| fault(error.to_string()))?;
     let progress = progress.as_object().ok_or_else(|| fault("it is no object".to_owned()))?;
@@ -115,7 +121,10 @@ mod tests {
 
     #[test]
     fn a_bad_progress_file_is_refused_with_the_reason() {
-        assert_eq!(check_progress(r#"{"accomplished": ["a"], "remaining": [], "decisions": [], "blockers": []}"#), Ok(()));
+        assert_eq!(
+            check_progress(r#"{"accomplished": ["a"], "remaining": [], "decisions": [], "blockers": []}"#),
+            Ok(())
+        );
         for (content, reason) in [
             ("x", "expected value"),
             ("[]", "it is no object"),

@@ -17,7 +17,7 @@ mod vectors;
 
 pub use embeddings::{Embedder, Provider, Purpose};
 pub use error::{Error, Result};
-pub use extract::{PDF_TEXT_COMMAND, PdfReader, pdf_text_main};
+pub use extract::{PDF_TEXT_COMMAND, PdfReader, WebPage, pdf_text_main, read_web_page};
 pub use index::{KnowledgeBase, State};
 pub use search::{Hit, MAX_RESULTS, Query};
 pub use source::{Source, SourceKind};

@@ -78,6 +78,8 @@ pub struct Agent {
     pub tool_policy: ToolPolicy,
     /// The budgets and sizes of its tools.
     pub tool_rules: Vec<ToolRule>,
+    /// The tools that it is configured with and does not have, a sentence each.
+    pub tool_faults: Vec<String>,
     /// Whether its model reads about its workspace.
     pub has_workspace: bool,
     /// How it verifies what it changes, if its runs must not end without it.
@@ -241,7 +243,12 @@ impl Agent {
     pub fn faults(&self) -> Vec<String> {
         let credentials = self.credentials().and_then(|report| credential_fault(&report));
         let servers = server_faults(&self.tools.servers.view());
-        servers.into_iter().chain(credentials).chain(self.unmatched()).collect()
+        servers
+            .into_iter()
+            .chain(credentials)
+            .chain(self.tool_faults.clone())
+            .chain(self.unmatched())
+            .collect()
     }
 
     /// Whether its credentials are accepted, as far as that has been checked.

@@ -29,6 +29,7 @@ pub(crate) fn worker() -> Agent {
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        tool_faults: Vec::new(),
         has_workspace: false,
         verification: None,
         condenser: None,

@@ -31,7 +31,7 @@ use crate::mcp::{ServerSpec, Toolbox};
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
 use crate::skills::{self, SkillTools};
-use crate::tools::{A2aTools, ToolSource, ToolSources};
+use crate::tools::{A2aTools, ShellSettings, ShellTools, ToolSource, ToolSources, WebSettings, WebTools};
 
 /// The name of the supervisor in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -40,6 +40,9 @@ const SUPERVISOR: &str = "supervisor";
 const USER_INPUT_PROMPT: &str = "You ask the user for what a workflow needs. Ask with request_user_input, with one form \
     for all that the task names, and invent no value. Write what the task says into virtual files, exactly as the user gave \
     it. Then answer with the values, and with nothing else.";
+
+/// The folder of the directories of commands, below the directory for temporary files.
+const SHELL_DIRECTORY: &str = "caipe-shell";
 
 /// Agents that are probed at a time: those where connections hang must not delay the others.
 const CONCURRENT_PROBES: usize = 64;
@@ -122,6 +125,7 @@ impl InstanceBuilder<'_> {
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: supervisor_rules(spec),
+            tool_faults: Vec::new(),
             has_workspace: false,
             verification: None,
             budget: run_budget(Some(&spec.budgets.run), spec),
@@ -147,6 +151,7 @@ impl InstanceBuilder<'_> {
             allow_always: Vec::new(),
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: Vec::new(),
+            tool_faults: Vec::new(),
             has_workspace: false,
             verification: None,
             budget: Budget::default(),
@@ -175,6 +180,31 @@ impl InstanceBuilder<'_> {
         Some(Arc::new(SkillTools::new(service, agent, permitted.cloned())))
     }
 
+    /// The shell of an agent, if it is configured, or why it has none.
+    fn shell(&self, agent: &rendered::RenderedAgent) -> Result<Option<Arc<dyn ToolSource>>, String> {
+        let Some(shell) = &agent.shell else { return Ok(None) };
+        let most = Duration::from_millis(self.settings.spec.limits.tool_timeout_ms);
+        let settings = ShellSettings {
+            timeout: Duration::from_secs(shell.timeout_seconds.into()).min(most),
+            memory_bytes: u64::from(shell.memory_mebibytes) << 20,
+            network: shell.network,
+            ..ShellSettings::new(std::env::temp_dir().join(SHELL_DIRECTORY))
+        };
+        match ShellTools::new(settings) {
+            Ok(tools) => Ok(Some(Arc::new(tools))),
+            Err(error) => Err(format!("shell_exec is not available: {error}")),
+        }
+    }
+
+    /// The tool for web pages, if it is configured, or why there is none.
+    fn web(agent: &rendered::RenderedAgent) -> Result<Option<Arc<dyn ToolSource>>, String> {
+        let Some(web) = &agent.web else { return Ok(None) };
+        match WebTools::new(&WebSettings { allow: web.allow.clone() }) {
+            Ok(tools) => Ok(Some(Arc::new(tools))),
+            Err(error) => Err(format!("web_fetch is not available: {error}")),
+        }
+    }
+
     /// The tool servers of an in-process agent, which start at once. Secrets are read now.
     pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
         let agent = &spec.agent;
@@ -199,6 +229,16 @@ impl InstanceBuilder<'_> {
     pub(super) fn worker(&self, spec: &InstanceSpec, toolbox: Arc<Toolbox>) -> Agent {
         let (agent, general) = (&spec.agent, &self.settings.spec);
         let own = self.models.worker(&agent.name, agent.model.as_ref());
+        let (mut domains, mut faults) = (Vec::new(), Vec::new());
+        for domain in [self.shell(agent), Self::web(agent)] {
+            match domain {
+                Ok(source) => domains.extend(source),
+                Err(fault) => faults.push(fault),
+            }
+        }
+        for fault in &faults {
+            tracing::warn!(agent = agent.name, "{fault}");
+        }
         Agent {
             name: AgentName::new(&agent.name),
             title: agent.title.clone(),
@@ -214,7 +254,8 @@ impl InstanceBuilder<'_> {
                 toolbox,
                 self.a2a(agent.a2a.as_ref())
                     .into_iter()
-                    .chain(self.skills(&agent.name, agent.skills.as_ref())),
+                    .chain(self.skills(&agent.name, agent.skills.as_ref()))
+                    .chain(domains),
             )
             .with_find_above(agent.find_tools_above),
             streaming: general.streaming,
@@ -228,6 +269,7 @@ impl InstanceBuilder<'_> {
                 vec![ToolRule::of_read_tools(&agent.read_tools)],
             ]
             .concat(),
+            tool_faults: faults,
             has_workspace: agent.workspace.is_some(),
             verification: agent.verification.clone(),
             budget: run_budget(agent.budget.as_ref(), general),

@@ -41,6 +41,9 @@ const USAGE: u8 = 2;
 
 /// Runs the program.
 pub fn main() -> ExitCode {
+    if let Some(code) = crate::tools::shell_process() {
+        return ExitCode::from(u8::try_from(code).unwrap_or(1));
+    }
     let args = Args::parse_from(with_server_name(std::env::args_os().collect()));
     if let Command::JqEval = args.command {
         return ExitCode::from(u8::try_from(crate::builtin::jq_eval_main()).unwrap_or(1));

@@ -46,6 +46,7 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        tool_faults: Vec::new(),
         has_workspace: false,
         verification: None,
         condenser: None,

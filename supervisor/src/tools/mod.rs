@@ -1,8 +1,17 @@
 //! The sources of tools of an agent, each a [`ToolSource`]: the [built-in ones](crate::builtin), those that call third-party A2A
-//! agents ([`A2aTools`]), and those of the MCP servers.
+//! agents ([`A2aTools`]), the shell ([`ShellTools`]), web pages
+//! ([`WebTools`]), and those of the MCP servers.
 
 mod a2a;
+#[cfg(target_os = "linux")]
+mod shell;
+#[cfg(not(target_os = "linux"))]
+#[path = "shell_elsewhere.rs"]
+mod shell;
 mod source;
+mod web;
 
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
+pub use shell::{ShellSettings, ShellTools, Unconfined, shell_process};
 pub use source::{ToolSource, ToolSources};
+pub use web::{WebSettings, WebTools, WebToolsError};

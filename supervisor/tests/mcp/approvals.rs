@@ -42,6 +42,7 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         allow_always: Vec::new(),
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        tool_faults: Vec::new(),
         has_workspace: false,
         verification: None,
         condenser: None,

@@ -130,6 +130,7 @@ impl TestSetup {
             allow_always: self.allow_always.clone(),
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: Vec::new(),
+            tool_faults: Vec::new(),
             has_workspace: false,
             verification: None,
             condenser: None,

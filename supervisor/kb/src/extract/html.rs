@@ -7,6 +7,7 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{
     BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts,
 };
+use url::Url;
 
 use super::{Extracted, Heading};
 
@@ -39,21 +40,55 @@ const BLOCKS: [&str; 21] = [
     "ul",
 ];
 
-pub(super) fn extract(page: &str) -> Extracted {
-    let without_navigation = tokenize(page, true);
-    // A navigation element without an end hides the rest of the page.
-    if without_navigation.text.is_empty() { tokenize(page, false) } else { without_navigation }
+/// The names of `meta` elements that hold the date of a page, in lower case.
+const DATES: [&str; 5] =
+    ["article:published_time", "article:modified_time", "date", "dc.date", "dcterms.date"];
+/// The longest address of a link that is shown.
+const LINK_BYTES: usize = 500;
+
+/// A web page as Markdown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct WebPage {
+    pub title: Option<String>,
+    /// As the page writes it.
+    pub date: Option<String>,
+    /// With the addresses of links.
+    pub text: String,
 }
 
-fn tokenize(page: &str, skip_navigation: bool) -> Extracted {
-    let sink = Sink(RefCell::new(Page { skip_navigation, ..Page::default() }));
+/// Reads an HTML page of this address.
+pub fn read_web_page(page: &str, address: &Url) -> WebPage {
+    let read =
+        tokenize(page, &|| Page { skip_navigation: true, base: Some(address.clone()), ..Page::default() });
+    let date = read.date.clone();
+    let Extracted { title, text, .. } = read.finish();
+    WebPage { title, date, text }
+}
+
+pub(super) fn extract(page: &str) -> Extracted {
+    tokenize(page, &|| Page { skip_navigation: true, ..Page::default() }).finish()
+}
+
+/// Reads a page without its navigation.
+fn tokenize(page: &str, empty: &dyn Fn() -> Page) -> Page {
+    let without_navigation = tokenize_once(page, empty());
+    if without_navigation.result.text.trim().is_empty() {
+        // A navigation element without an end hides the rest of the page.
+        tokenize_once(page, Page { skip_navigation: false, ..empty() })
+    } else {
+        without_navigation
+    }
+}
+
+fn tokenize_once(page: &str, empty: Page) -> Page {
+    let sink = Sink(RefCell::new(empty));
     let input = BufferQueue::default();
     input.push_back(StrTendril::from_slice(page));
     let tokenizer = Tokenizer::new(sink, TokenizerOpts::default());
     // The sink never asks for a pause.
     let _ = tokenizer.feed(&input);
     tokenizer.end();
-    tokenizer.sink.0.into_inner().finish()
+    tokenizer.sink.0.into_inner()
 }
 
 struct Sink(RefCell<Page>);
@@ -78,6 +113,11 @@ impl TokenSink for Sink {
 #[derive(Default)]
 struct Page {
     skip_navigation: bool,
+    /// The address of the page, if links are shown.
+    base: Option<Url>,
+    /// The open link: where its text begins, and its address.
+    link: Option<(usize, String)>,
+    date: Option<String>,
     result: Extracted,
     /// The open elements that hide their content.
     hidden: Vec<String>,
@@ -104,10 +144,40 @@ impl Page {
         if HIDDEN.contains(&name) || (self.skip_navigation && NAVIGATION.contains(&name)) {
             return self.hide(name, start && !tag.self_closing);
         }
-        if self.hidden.is_empty() {
+        if name == "meta" {
+            self.meta(tag);
+        } else if name == "a" && self.hidden.is_empty() {
+            self.link(tag, start);
+        } else if self.hidden.is_empty() {
             self.layout(name, start);
         }
         TokenSinkResult::Continue
+    }
+
+    fn meta(&mut self, tag: &Tag) {
+        let name = attribute(tag, "property").or_else(|| attribute(tag, "name")).unwrap_or_default();
+        if self.date.is_none() && DATES.contains(&name.to_lowercase().as_str()) {
+            self.date = attribute(tag, "content").map(|date| date.trim().chars().take(40).collect());
+        }
+    }
+
+    fn link(&mut self, tag: &Tag, start: bool) {
+        if let Some((at, address)) = self.link.take() {
+            let text = &mut self.result.text;
+            if text.get(at..).is_some_and(|text| !text.trim_start_matches('[').trim().is_empty()) {
+                self.push(&format!("]({address})"));
+            } else {
+                text.truncate(at);
+            }
+        }
+        let address = attribute(tag, "href").filter(|address| start && !address.trim().starts_with('#'));
+        let address = self.base.as_ref().zip(address).and_then(|(base, address)| base.join(&address).ok());
+        let address =
+            address.filter(|it| matches!(it.scheme(), "http" | "https") && it.as_str().len() <= LINK_BYTES);
+        if let Some(address) = address {
+            self.link = Some((self.result.text.len(), address.into()));
+            self.push("[");
+        }
     }
 
     fn hide(&mut self, name: &str, start: bool) -> TokenSinkResult<()> {
@@ -208,6 +278,13 @@ impl Page {
         result.title = title.filter(|title| !title.is_empty()).or(first);
         self.result
     }
+}
+
+fn attribute(tag: &Tag, name: &str) -> Option<String> {
+    tag.attrs
+        .iter()
+        .find(|attribute| &*attribute.name.local == name)
+        .map(|attribute| attribute.value.to_string())
 }
 
 fn heading_level(name: &str) -> Option<u8> {

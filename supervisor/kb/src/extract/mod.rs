@@ -4,6 +4,7 @@ mod html;
 mod markdown;
 mod pdf;
 
+pub use html::{WebPage, read_web_page};
 pub use pdf::{PDF_TEXT_COMMAND, PdfReader, pdf_text_main};
 
 /// The form of a document.

@@ -150,6 +150,7 @@ pub(super) fn agent(
         allow_always: vec!["*".to_owned()],
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
+        tool_faults: Vec::new(),
         has_workspace: false,
         verification: None,
         condenser: None,
