@@ -6,6 +6,7 @@ mod emulate;
 mod feedback;
 mod files;
 mod load;
+mod replicas;
 
 use std::process::Stdio;
 use std::time::Duration;
