@@ -26,6 +26,8 @@ mod press;
 mod question;
 mod run;
 mod saved_turn;
+#[cfg(test)]
+mod schema_tests;
 mod settings;
 mod share;
 mod socket;

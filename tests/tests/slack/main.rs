@@ -7,6 +7,8 @@ mod feedback;
 mod files;
 mod load;
 mod replicas;
+mod story;
+mod types;
 
 use std::process::Stdio;
 use std::time::Duration;
