@@ -6,6 +6,8 @@ mod emulate;
 mod feedback;
 mod files;
 mod load;
+mod page;
+mod pictures;
 mod replicas;
 mod story;
 mod types;
