@@ -177,6 +177,7 @@ fn visible(text: &str) -> String {
 }
 
 #[test]
+#[allow(clippy::too_many_lines, reason = "each kind of step is one arm")]
 fn every_piece_of_the_answer_is_shown_once_in_messages_that_slacks_types_accept() {
     let (shapes, target) = (RefCell::new(Shapes::default()), Target::default());
     proptest!(ProptestConfig::with_cases(64), |(steps in steps())| {

@@ -163,8 +163,10 @@ fn field(element: &Value) -> String {
         _ => "value",
     };
     let chosen = element["initial_options"].as_array().into_iter().flatten();
-    let chips: String =
-        chosen.map(|option| format!("<span class=chip>{}</span>", text(&option["text"]))).collect();
+    let chips: String = chosen
+        .map(|option| format!("<span class=chip>{}</span>", text(&option["text"])))
+        .collect::<Vec<_>>()
+        .concat();
     let initial = element["initial_value"].as_str().or(element["initial_date"].as_str());
     let value = match (initial, &element["initial_option"]) {
         (Some(initial), _) => escape(initial),

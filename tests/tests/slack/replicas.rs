@@ -46,7 +46,8 @@ impl Replicas {
         let now = SystemTime::now().duration_since(UNIX_EPOCH)?.as_secs();
         let key = hmac::Key::new(hmac::HMAC_SHA256, SECRET.as_bytes());
         let tag = hmac::sign(&key, format!("v0:{now}:{body}").as_bytes());
-        let signature: String = tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
+        let signature: String =
+            tag.as_ref().iter().map(|byte| format!("{byte:02x}")).collect::<Vec<_>>().concat();
         let request = reqwest::Client::new().post(format!("{}/slack/events", self.bots[bot].1));
         let request = request.header("content-type", "application/json").body(body);
         let request = request.header("x-slack-request-timestamp", now.to_string());
@@ -83,7 +84,7 @@ async fn a_delivery_to_both_is_answered_once_and_either_continues_the_conversati
     let ts = replicas.slack.write("C1", "UANN", "hello", None);
     let (first, second) =
         futures::join!(replicas.deliver(0, "hello", &ts, None), replicas.deliver(1, "hello", &ts, None));
-    (first?, second?);
+    first.and(second)?;
     replicas.until(&ts, "there is no answer", is_complete).await?;
     replicas.mention(1, "again", Some(&ts)).await?;
     let both = |messages: &[Message]| {

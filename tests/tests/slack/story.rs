@@ -83,7 +83,7 @@ fn scenario() -> Result<Scenario> {
     let task = |agent: &str, text: &str| call("task", json!({"subagent_type": agent, "description": text}));
     let argocd =
         json!({"calls": [call("get_application", json!({})), call("get_application_logs", json!({}))]});
-    let wait = (0..40).map(|number| format!("report{number} ")).collect::<String>();
+    let wait = (0..40).map(|number| format!("report{number} ")).collect::<Vec<_>>().concat();
     let user = |text: &str, turn: usize| json!({"user": text, "turn": turn});
     Ok(scenario
         .turn(json!({"system": "You are the argocd agent.", "turn": 0}), argocd)
