@@ -13,8 +13,8 @@ use crate::event::{Change, Incoming, Message};
 use crate::files;
 use crate::policy::{Decision, Situation, decide, prompt};
 use crate::press;
-use crate::state::{Bot, Running};
-use crate::store::Thread;
+use crate::state::Bot;
+use crate::store::{Running, StoreError, Thread};
 use crate::turn::Turn;
 
 /// The answer to what Slack sent.
@@ -27,17 +27,12 @@ pub(crate) enum Reply {
 
 impl Bot {
     /// Accepts something once. Answers at once, because Slack waits for three seconds only.
-    pub(crate) fn accept(&self, incoming: Incoming) -> Reply {
+    pub(crate) async fn accept(&self, incoming: Incoming) -> Reply {
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             tracing::warn!("too many tasks run already; Slack delivers the event again");
             return Reply::Busy;
         };
-        let decision = match &incoming {
-            Incoming::Message(message) => self.decide(message),
-            Incoming::Change(change) if self.changed_question(change).is_none() => Ok(Some(Decision::Ignore)),
-            _ => Ok(None),
-        };
-        let decision = match decision {
+        let decision = match self.first_decision(&incoming).await {
             Ok(Some(Decision::Ignore)) => return Reply::Accepted(None),
             Ok(decision) => decision,
             Err(error) => return unavailable(&error),
@@ -47,7 +42,7 @@ impl Bot {
         {
             return Reply::Accepted(Some(errors));
         }
-        match self.store.is_new(&incoming.key()) {
+        match self.store.is_new(&incoming.key()).await {
             Ok(true) => {}
             Ok(false) => return Reply::Accepted(None),
             Err(error) => return unavailable(&error),
@@ -57,8 +52,19 @@ impl Bot {
         Reply::Accepted(None)
     }
 
-    pub(crate) fn decide(&self, message: &Message) -> rusqlite::Result<Option<Decision>> {
-        let thread = self.store.thread(&message.channel, message.answer_thread())?.unwrap_or_default();
+    /// What to do about a message; [`Decision::Ignore`] for a change that concerns no running turn.
+    async fn first_decision(&self, incoming: &Incoming) -> Result<Option<Decision>, StoreError> {
+        match incoming {
+            Incoming::Message(message) => self.decide(message).await.map(Some),
+            Incoming::Change(change) if self.changed_question(change).await?.is_none() => {
+                Ok(Some(Decision::Ignore))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    pub(crate) async fn decide(&self, message: &Message) -> Result<Decision, StoreError> {
+        let thread = self.store.thread(&message.channel, message.answer_thread()).await?.unwrap_or_default();
         let waits_for_user = thread.waiting.as_ref().is_some_and(|(_, user)| *user == message.user);
         let situation = Situation {
             own_user: &self.own_user,
@@ -66,7 +72,7 @@ impl Bot {
             skipped: thread.skipped,
             waits_for_user,
         };
-        Ok(Some(decide(message, &self.settings, &situation)))
+        Ok(decide(message, &self.settings, &situation))
     }
 
     fn spawn(&self, permit: OwnedSemaphorePermit, work: impl Future<Output = ()> + Send + 'static) {
@@ -93,11 +99,15 @@ impl Bot {
 
     pub(crate) async fn answer(&self, message: &Message, decision: Decision) -> Result<(), ApiError> {
         let (channel, thread) = (&message.channel, message.answer_thread());
-        let known = self.thread(channel, thread);
+        let known = self.thread(channel, thread).await;
         match decision {
             Decision::Ignore => Ok(()),
             Decision::Stop => {
-                let text = if self.stop(|key, _| key.0 == *channel && key.1 == thread, &known).await > 0 {
+                let text = if self
+                    .stop(|turn| turn.channel == *channel && turn.thread == thread, &known)
+                    .await
+                    > 0
+                {
                     "Stopping."
                 } else {
                     "Nothing is running here."
@@ -109,7 +119,8 @@ impl Bot {
                     channel,
                     thread,
                     &Thread { last_seen: Some(message.ts.clone()), ..Thread::default() },
-                );
+                )
+                .await;
                 self.whisper(
                     channel,
                     &message.user,
@@ -164,7 +175,7 @@ impl Bot {
         request.metadata = self.metadata(&message.user).await;
         thread.last_seen = Some(message.ts.clone());
         thread.skipped = false;
-        self.save_thread(&message.channel, message.answer_thread(), &thread);
+        self.save_thread(&message.channel, message.answer_thread(), &thread).await;
         let target = Target {
             channel: message.channel.clone(),
             thread: message.answer_thread().to_owned(),
@@ -177,11 +188,12 @@ impl Bot {
             Delivery::without_streams()
         };
         let turn = Turn::new(target, request, message.ts.clone());
-        Turn { delivery, quiet, ..turn }.run(self).await;
+        Turn { delivery, quiet, ..turn }.begin(self).await;
     }
 
-    pub(crate) fn resume_turns(&self) {
-        let turns = match self.store.turns() {
+    /// Renews the lease of this process, and continues interrupted turns.
+    pub(crate) async fn resume_turns(&self) {
+        let turns = match self.store.adopt_turns().await {
             Ok(turns) => turns,
             Err(error) => {
                 tracing::error!(%error, "failed to read the interrupted turns");
@@ -202,17 +214,9 @@ impl Bot {
     }
 
     /// Stops running tasks. Returns their number.
-    pub(crate) async fn stop(
-        &self,
-        matches: impl Fn(&(String, String), &str) -> bool,
-        waiting: &Thread,
-    ) -> usize {
-        let mut tasks: Vec<String> = self
-            .running()
-            .iter()
-            .filter(|(key, running)| matches(key, &running.user))
-            .map(|(_, running)| running.task.clone())
-            .collect();
+    pub(crate) async fn stop(&self, matches: impl Fn(&Running) -> bool, waiting: &Thread) -> usize {
+        let running = self.running().await.into_iter().filter(matches);
+        let mut tasks: Vec<String> = running.map(|turn| turn.task).collect();
         tasks.extend(waiting.waiting.clone().map(|(task, _)| task));
         for task in &tasks {
             if let Err(error) = self.client.cancel(task).await {
@@ -222,16 +226,27 @@ impl Bot {
         tasks.len()
     }
 
+    /// The running turns; none if the database fails, which is logged.
+    pub(crate) async fn running(&self) -> Vec<Running> {
+        let running = self.store.running().await;
+        running
+            .inspect_err(|error| tracing::error!(%error, "failed to read the running turns"))
+            .unwrap_or_default()
+    }
+
     /// The running turn whose question its writer has changed.
-    fn changed_question(&self, change: &Change) -> Option<Running> {
-        let key = (change.channel.clone(), change.thread.clone());
-        let running = self.running().get(&key).cloned()?;
-        (running.question == change.ts && running.user == change.user).then_some(running)
+    async fn changed_question(&self, change: &Change) -> Result<Option<Running>, StoreError> {
+        let running = self.store.running_in(&change.channel, &change.thread).await?;
+        Ok(running.filter(|running| running.question == change.ts && running.user == change.user))
     }
 
     /// A deleted question stops its task. An edited one is not asked again.
     async fn change(&self, change: &Change) -> Result<(), ApiError> {
-        let Some(Running { task, user, .. }) = self.changed_question(change) else { return Ok(()) };
+        let running = self.changed_question(change).await.unwrap_or_else(|error| {
+            tracing::error!(%error, "failed to read a running turn");
+            None
+        });
+        let Some(Running { task, user, .. }) = running else { return Ok(()) };
         if change.edited.is_some() {
             let text = "I am answering the message as it was before your edit. Write `stop`, and ask again in the thread, to change the question.";
             return self.whisper(&change.channel, &user, Some(&change.thread), text).await;
@@ -251,7 +266,7 @@ impl Bot {
     }
 }
 
-fn unavailable(error: &rusqlite::Error) -> Reply {
+fn unavailable(error: &StoreError) -> Reply {
     tracing::error!(%error, "failed to use the database; Slack delivers the event again");
     Reply::Busy
 }

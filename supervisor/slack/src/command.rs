@@ -8,7 +8,7 @@ use crate::api::{ApiError, Target};
 use crate::delivery::{Call, escaped};
 use crate::event::{Command, Message};
 use crate::state::Bot;
-use crate::store::Thread;
+use crate::store::{Running, Thread};
 use crate::text::{excerpt, safe};
 use crate::transcript::Transcript;
 
@@ -23,17 +23,17 @@ impl Bot {
         let text = match word.trim().to_lowercase().as_str() {
             "agents" => self.agents(),
             "status" => {
-                let mine = self.running().iter().filter(|(_, running)| running.user == command.user).count();
+                let running = self.running().await;
+                let mine = running.iter().filter(|turn| turn.user == command.user).count();
                 format!(
                     "{} task(s) running, {mine} of them yours. The supervisor is {} {}.",
-                    self.running().len(),
+                    running.len(),
                     self.client.card().name,
                     self.client.card().version
                 )
             }
             "stop" => {
-                let own =
-                    |key: &(String, String), user: &str| key.0 == command.channel && user == command.user;
+                let own = |turn: &Running| turn.channel == command.channel && turn.user == command.user;
                 let stopped = self.stop(own, &Thread::default()).await;
                 format!("Stopping {stopped} of your tasks in this channel.")
             }
@@ -88,9 +88,8 @@ impl Bot {
             is_direct: true,
             ..Message::default()
         };
-        match self.decide(&message) {
-            Ok(Some(decision)) => self.answer(&message, decision).await,
-            Ok(None) => Ok(()),
+        match self.decide(&message).await {
+            Ok(decision) => self.answer(&message, decision).await,
             Err(error) => {
                 tracing::error!(%error, "failed to use the database; the question of a command is lost");
                 Ok(())
@@ -107,7 +106,7 @@ impl Bot {
         if self.settings.silent || self.settings.channels.get(channel).is_none() {
             return Ok("I am configured to answer nothing in this channel.".to_owned());
         }
-        let task = self.store.last_answer(user).unwrap_or_else(|error| {
+        let task = self.store.last_answer(user).await.unwrap_or_else(|error| {
             tracing::error!(%error, "failed to read the last answer of a person");
             None
         });

@@ -141,6 +141,9 @@ impl Delivery {
 
     /// The next call; `None` if there is nothing to do now.
     pub(crate) fn next(&mut self, desired: &Desired) -> Option<Call> {
+        // A question that follows as a message of its own needs no empty message before it.
+        let has_message = !self.streams.is_empty() || !self.messages.is_empty();
+        self.finished |= desired.ended && desired.is_empty() && !has_message;
         if self.is_over() {
             return None;
         }

@@ -1,11 +1,17 @@
 //! A model of Slack that fails in every way, and events of an agent in any order: whatever happens, each piece of the answer
 //! is shown exactly once.
 
+use std::cell::RefCell;
+
+use caipe_fixtures::slack::Shapes;
 use caipe_view::{End, Presentation, ViewEvent};
 use proptest::prelude::*;
 use serde_json::Value;
 
 use super::*;
+use crate::api::Target;
+use crate::footer::{Subject, retry};
+use crate::settings::Channel;
 use crate::transcript::Transcript;
 
 /// The messages of a thread, as Slack would show them.
@@ -105,7 +111,7 @@ impl Shown {
 fn desired(transcript: &Transcript) -> Desired {
     let mut desired = transcript.desired();
     if desired.ended {
-        desired.footer = vec![json!({"type": "actions"})];
+        desired.footer = retry(&Subject::default(), &Channel::default());
     }
     desired
 }
@@ -170,10 +176,11 @@ fn visible(text: &str) -> String {
     lines.flat_map(str::chars).filter(|c| !c.is_whitespace()).collect()
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
-    #[test]
-    fn every_piece_of_the_answer_is_shown_once(steps in steps()) {
+#[test]
+#[allow(clippy::too_many_lines, reason = "each kind of step is one arm")]
+fn every_piece_of_the_answer_is_shown_once_in_messages_that_slacks_types_accept() {
+    let (shapes, target) = (RefCell::new(Shapes::default()), Target::default());
+    proptest!(ProptestConfig::with_cases(64), |(steps in steps())| {
         let (mut thread, mut transcript, mut delivery) = (Thread::default(), Transcript::default(), Delivery::default());
         let mut answer = String::new();
         let mut orphans = false;
@@ -187,6 +194,7 @@ proptest! {
                 Step::Deliver | Step::Lost | Step::Fault(_) => {
                     let desired = desired(&transcript);
                     let Some(call) = delivery.next(&desired) else { continue };
+                    shapes.borrow_mut().add(&target.body(&call));
                     let starts = matches!(call, Call::Start { .. } | Call::Post { .. });
                     let result = match step {
                         Step::Fault(fault) => {
@@ -230,6 +238,7 @@ proptest! {
         let desired = desired(&transcript);
         for _ in 0..60 {
             let Some(call) = delivery.next(&desired) else { break };
+            shapes.borrow_mut().add(&target.body(&call));
             let result = thread.apply(&call);
             delivery.done(&call, &desired, result);
         }
@@ -241,7 +250,8 @@ proptest! {
         prop_assert_eq!(visible(&thread.text()), visible(&expected));
         prop_assert!(thread.messages.iter().all(|message| !message.streaming), "{thread:?}");
         prop_assert_eq!(thread.messages.iter().map(|message| message.footers).sum::<usize>(), 1);
-    }
+    });
+    shapes.borrow().check().unwrap();
 }
 
 #[test]
@@ -283,4 +293,13 @@ fn only_the_text_of_its_source_is_replaced() {
     }
     transcript.apply(ViewEvent::End(End::Completed));
     assert_eq!(transcript.desired().pages, ["\n\ntwo\n\nthree"]);
+}
+
+#[test]
+fn a_question_without_a_text_before_it_has_no_empty_message() {
+    let mut transcript = Transcript::default();
+    transcript.apply(ViewEvent::End(End::InputRequired));
+    let mut delivery = Delivery::default();
+    assert_eq!(delivery.next(&transcript.desired()), None);
+    assert!(delivery.is_over());
 }

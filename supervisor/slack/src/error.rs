@@ -1,7 +1,5 @@
 //! Why the bot ends.
 
-use std::path::PathBuf;
-
 use crate::api::ApiError;
 
 /// Why the bot ended.
@@ -11,10 +9,12 @@ pub enum BotError {
     #[error(transparent)]
     Api(#[from] ApiError),
     /// The database cannot be used.
-    #[error("failed to open {}: {reason}; set CAIPE_SLACK_DATABASE to a file in a folder that can be written", path.display())]
+    #[error(
+        "failed to open {database}: {reason}; set CAIPE_SLACK_DATABASE to a file in a folder that can be written, or to the URL of Redis"
+    )]
     Store {
-        /// The file.
-        path: PathBuf,
+        /// The file, or the kind of server.
+        database: String,
         /// The reason.
         reason: String,
     },

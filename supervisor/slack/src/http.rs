@@ -106,7 +106,7 @@ async fn receive(State(Endpoints(inner)): State<Endpoints>, headers: HeaderMap, 
         Incoming::of_interaction(&payload)
     };
     let Some(incoming) = incoming else { return StatusCode::OK.into_response() };
-    match bot.accept(incoming) {
+    match bot.accept(incoming).await {
         Reply::Accepted(None) => StatusCode::OK.into_response(),
         Reply::Accepted(Some(response)) => axum::Json(response).into_response(),
         Reply::Busy => StatusCode::SERVICE_UNAVAILABLE.into_response(),

@@ -25,6 +25,9 @@ mod policy;
 mod press;
 mod question;
 mod run;
+mod saved_turn;
+#[cfg(test)]
+mod schema_tests;
 mod settings;
 mod share;
 mod socket;
@@ -40,6 +43,6 @@ pub use http::Endpoints;
 pub use manifest::manifest;
 pub use run::run;
 pub use settings::{
-    Alerts, Channel, Channels, Emoji, Escalation, IncludeBots, Langfuse, Mode, Other, Prompts, Qanda,
-    Settings, SettingsError, VictorOps,
+    Alerts, Channel, Channels, Database, Emoji, Escalation, IncludeBots, Langfuse, Mode, Other, Prompts,
+    Qanda, Settings, SettingsError, VictorOps,
 };

@@ -193,7 +193,7 @@ async fn decide(
     };
     let question = reference.message.clone();
     let turn = Turn::new(target, request, question);
-    futures::join!(show, Turn { seed: Some(task), ..turn }.run(bot));
+    futures::join!(show, Turn { seed: Some(task), ..turn }.begin(bot));
     Ok(())
 }
 
@@ -225,7 +225,7 @@ async fn thumb(bot: &Bot, action: &Action) -> Result<(), ApiError> {
 async fn again(bot: &Bot, action: &Action, kind: &str, text: &str) -> Result<(), ApiError> {
     let feedback = Feedback { kind, liked: false, words: "" };
     feedback::report(bot, action, &Subject::read(&action.value), feedback).await;
-    let context = bot.thread(&action.channel, &action.thread).context;
+    let context = bot.thread(&action.channel, &action.thread).await.context;
     send(bot, action, (text.to_owned(), Vec::new()), context).await;
     Ok(())
 }
@@ -246,7 +246,7 @@ async fn send(bot: &Bot, action: &Action, (text, files): (String, Vec<Part>), co
         user: action.user.clone(),
     };
     let question = Subject::read(&action.value).question;
-    Turn::new(target, request, question).run(bot).await;
+    Turn::new(target, request, question).begin(bot).await;
 }
 
 /// A modal that asks what is wrong.
@@ -282,7 +282,7 @@ async fn corrected(bot: &Bot, submission: &Submission) -> Result<(), ApiError> {
     };
     let feedback = Feedback { kind: &text("kind"), liked: false, words };
     feedback::report(bot, &action, &Subject::read(&action.value), feedback).await;
-    let context = bot.thread(&action.channel, &action.thread).context;
+    let context = bot.thread(&action.channel, &action.thread).await.context;
     let text = format!("Your last answer was not right. {words}\n\nPlease answer again.");
     send(bot, &action, (text, Vec::new()), context).await;
     Ok(())
@@ -322,7 +322,7 @@ async fn fresh(bot: &Bot, action: &Action) -> Result<(), ApiError> {
 /// Calls the people of the channel, once per thread.
 async fn help(bot: &Bot, action: &Action) -> Result<(), ApiError> {
     let escalation = bot.settings.channels.get(&action.channel).unwrap_or_default().other.escalation;
-    let is_first = bot.store.escalate(&action.channel, &action.thread).unwrap_or_else(|error| {
+    let is_first = bot.store.escalate(&action.channel, &action.thread).await.unwrap_or_else(|error| {
         tracing::error!(%error, "failed to save an escalation");
         true
     });

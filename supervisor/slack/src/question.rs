@@ -62,7 +62,8 @@ pub(crate) fn message(form: &Form, question: &QuestionRef, secrets: &[String]) -
         FormKind::Fields(_) | FormKind::Words => vec![button("Answer", ANSWER, &value, Some("primary"))],
     };
     blocks.push(json!({"type": "actions", "elements": buttons}));
-    let who = format!("Only <@{}> can decide.", question.asker);
+    let verb = if matches!(form.kind, FormKind::Approval { .. }) { "decide" } else { "answer" };
+    let who = format!("Only <@{}> can {verb}.", question.asker);
     blocks.push(json!({"type": "context", "elements": [{"type": "mrkdwn", "text": who}]}));
     blocks
 }
@@ -75,7 +76,9 @@ pub(crate) fn decided(form: &Form, outcome: &str, secrets: &[String]) -> Vec<Val
 }
 
 fn texts(form: &Form, secrets: &[String]) -> Vec<Value> {
-    let text = form.texts().collect::<Vec<_>>().join("\n\n");
+    let is_title = |text: &str| text == form.title && !text.contains('*');
+    let bold = |text: &str| if is_title(text) { format!("**{text}**") } else { text.to_owned() };
+    let text = form.texts().map(bold).collect::<Vec<_>>().join("\n\n");
     let mut blocks = Vec::new();
     if !text.is_empty() {
         let text = excerpt_chars(&safe(&text, secrets), 8_000);
@@ -129,7 +132,12 @@ pub(crate) fn modal(form: &Form, action: &str, question: &QuestionRef) -> Option
         }
         _ => return None,
     };
-    Some(view(action, "Answer", &blocks, &question.value()))
+    let title = match action {
+        EDIT => "Edit and approve",
+        REJECT => "Reject",
+        _ => "Answer",
+    };
+    Some(view(action, title, &blocks, &question.value()))
 }
 
 /// A modal with these blocks.

@@ -12,7 +12,7 @@ use crate::http::Endpoints;
 use crate::settings::{Mode, Settings};
 use crate::socket;
 use crate::state::Bot;
-use crate::store::Store;
+use crate::store::{self, LEASE};
 
 /// How long running turns may take to save their state at the end.
 const GRACE: Duration = Duration::from_secs(5);
@@ -33,13 +33,21 @@ pub async fn run(
 ) -> Result<(), BotError> {
     let api = Api::new(http.clone(), &settings.api, settings.bot_token.clone());
     let own = authenticate(&api, &shutdown).await?;
-    let store = Store::open(&settings.database)
-        .map_err(|error| BotError::Store { path: settings.database.clone(), reason: error.to_string() })?;
+    let app = format!(
+        "{}:{}",
+        own["team_id"].as_str().unwrap_or_default(),
+        own["user_id"].as_str().unwrap_or_default()
+    );
+    let store = store::open(&settings.database, &app).map_err(|error| BotError::Store {
+        database: settings.database.to_string(),
+        reason: error.to_string(),
+    })?;
     let stop = shutdown.child_token();
     tracing::info!(user = own["user"].as_str(), team = own["team"].as_str(), "the bot is ready");
     let bot = Bot::new(settings, api, client, store, &own, stop.clone());
-    bot.resume_turns();
+    bot.resume_turns().await;
     bot.tracker.spawn(forget_old(bot.clone()));
+    let lease = tokio::spawn(keep_lease(bot.clone()));
     let result = receive(&bot, http, &endpoints).await;
     endpoints.set_ready(false);
     stop.cancel();
@@ -47,13 +55,25 @@ pub async fn run(
     if tokio::time::timeout(GRACE, bot.tracker.wait()).await.is_err() {
         tracing::warn!("some turns did not save their state in time");
     }
+    lease.abort();
+    if let Err(error) = bot.store.release().await {
+        tracing::warn!(%error, "failed to give up the turns; another process continues them later");
+    }
     bot.take_fatal().map_or(result, |error| Err(error.into()))
+}
+
+/// Renews the lease, also while the bot stops, and continues the turns of processes that have ended.
+async fn keep_lease(bot: Bot) {
+    while bot.store.is_shared() {
+        tokio::time::sleep(LEASE / 4).await;
+        bot.resume_turns().await;
+    }
 }
 
 /// Keeps the database small while the bot runs.
 async fn forget_old(bot: Bot) {
     while bot.shutdown.run_until_cancelled(tokio::time::sleep(FORGETTING)).await.is_some() {
-        if let Err(error) = bot.store.forget_old() {
+        if let Err(error) = bot.store.forget_old().await {
             tracing::warn!(%error, "failed to delete old entries of the database");
         }
     }

@@ -40,8 +40,43 @@ pub struct Settings {
     pub langfuse: Option<Langfuse>,
     /// The base URL of Slack's Web API.
     pub api: String,
-    /// The SQLite file of threads and running turns.
-    pub database: PathBuf,
+    /// Where threads and running turns are.
+    pub database: Database,
+}
+
+/// Where the bot keeps threads and running turns.
+#[derive(Debug, Clone)]
+pub enum Database {
+    /// A SQLite file, for one process.
+    File(PathBuf),
+    /// A Redis server, for several processes.
+    Redis {
+        /// The URL, with user and password where the server wants them.
+        url: SecretString,
+        /// The certificate authority of the server as PEM.
+        certificate_authority: Option<String>,
+    },
+}
+
+impl std::fmt::Display for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::File(path) => path.display().fmt(f),
+            Self::Redis { .. } => f.write_str("the database in Redis"),
+        }
+    }
+}
+
+impl Database {
+    /// The database that `CAIPE_SLACK_DATABASE` names.
+    fn of(place: Option<String>, certificate_authority: Option<String>) -> Self {
+        let place = place.unwrap_or_else(|| "caipe-slack.sqlite3".to_owned());
+        let scheme = place.split_once("://").map_or("", |(scheme, _)| scheme);
+        if scheme.starts_with("redis") {
+            return Self::Redis { url: place.trim().into(), certificate_authority };
+        }
+        Self::File(place.into())
+    }
 }
 
 /// A project of Langfuse.
@@ -301,9 +336,7 @@ impl Settings {
             feedback_url: text(&["CAIPE_UI_URL"]),
             langfuse: langfuse(text)?,
             api: text(&["SLACK_API_URL"]).unwrap_or_else(|| SLACK.to_owned()),
-            database: text(&["CAIPE_SLACK_DATABASE"])
-                .unwrap_or_else(|| "caipe-slack.sqlite3".to_owned())
-                .into(),
+            database: Database::of(text(&["CAIPE_SLACK_DATABASE"]), text(&["REDIS_CA"])),
         })
     }
 }

@@ -6,7 +6,7 @@ use crate::delivery::{Call, escaped};
 use crate::files::{self, AgentFiles, File, UNKNOWN, name};
 use crate::state::Bot;
 use crate::text::safe;
-use crate::turn::Turn;
+use crate::turn::{Saved, Turn};
 
 /// The most characters of the message about files that are not shown.
 const FAILURES: usize = 2_900;
@@ -22,7 +22,7 @@ impl Turn {
         for (id, file) in files.into_files() {
             let (name, result) = match (self.files.get(&id).copied(), file) {
                 (Some(true), _) => continue,
-                _ if bot.shutdown.is_cancelled() => {
+                _ if bot.shutdown.is_cancelled() || self.save(bot).await != Saved::Yes => {
                     is_over = false;
                     break;
                 }
@@ -31,7 +31,7 @@ impl Turn {
                 (None, File::Part(part)) => (name(&part), self.share_one(bot, id, &part).await),
             };
             self.files.insert(id, true);
-            self.save(bot);
+            self.save(bot).await;
             if let Err(reason) = result {
                 failures.push(format!("📎 {name} is not shown: {reason}."));
             }
@@ -49,7 +49,7 @@ impl Turn {
     async fn share_one(&mut self, bot: &Bot, id: u64, part: &Part) -> Result<(), String> {
         let uploaded = files::upload(bot, part).await?;
         self.files.insert(id, false);
-        self.save(bot);
+        self.save(bot).await;
         files::show(bot, &self.target, part, &uploaded).await
     }
 }

@@ -129,7 +129,7 @@ async fn receive(bot: &Bot, mut socket: WebSocketStream<Upgraded>, shutdown: &Ca
             drop(socket.close(None).await);
             return Closed::Refresh;
         }
-        let Some(answer) = acknowledgement(bot, &envelope) else { continue };
+        let Some(answer) = acknowledgement(bot, &envelope).await else { continue };
         if let Err(error) = socket.send(Frame::text(answer.to_string())).await {
             return Closed::Lost(error.to_string());
         }
@@ -137,7 +137,7 @@ async fn receive(bot: &Bot, mut socket: WebSocketStream<Upgraded>, shutdown: &Ca
 }
 
 /// The answer to an envelope; `None` if Slack should deliver it again.
-fn acknowledgement(bot: &Bot, envelope: &Value) -> Option<Value> {
+async fn acknowledgement(bot: &Bot, envelope: &Value) -> Option<Value> {
     let id = envelope["envelope_id"].as_str()?;
     let payload = &envelope["payload"];
     let incoming = match envelope["type"].as_str() {
@@ -151,7 +151,7 @@ fn acknowledgement(bot: &Bot, envelope: &Value) -> Option<Value> {
         tracing::debug!(kind = envelope["type"].as_str(), "ignored an envelope");
         return Some(answer);
     };
-    match bot.accept(incoming) {
+    match bot.accept(incoming).await {
         Reply::Accepted(None) => {}
         Reply::Accepted(Some(response)) => answer["payload"] = response,
         Reply::Busy => return None,

@@ -1,7 +1,6 @@
 //! What all parts of the bot share.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use caipe_a2a::client::A2aClient;
 use caipe_a2a::model::Metadata;
@@ -22,15 +21,6 @@ const MOST_TASKS: usize = 1_000;
 /// The most transfers of files at the same time.
 const MOST_TRANSFERS: usize = 4;
 
-/// A running turn.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Running {
-    pub(crate) task: String,
-    /// The person who asked, and the time stamp of the message.
-    pub(crate) user: String,
-    pub(crate) question: String,
-}
-
 /// Cheap to clone; clones are the same bot.
 #[derive(Debug, Clone)]
 pub(crate) struct Bot(Arc<Inner>);
@@ -40,12 +30,10 @@ pub(crate) struct Inner {
     pub(crate) api: Api,
     pub(crate) client: A2aClient,
     pub(crate) settings: Settings,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<dyn Store>,
     pub(crate) people: People,
     pub(crate) own_user: String,
     pub(crate) own_bot: String,
-    /// The running turns whose task is known, by channel and thread.
-    running: Mutex<HashMap<(String, String), Running>>,
     pub(crate) permits: Arc<Semaphore>,
     /// Bounds the transfers of files at the same time, because each is in memory.
     pub(crate) transfers: Semaphore,
@@ -69,7 +57,7 @@ impl Bot {
         settings: Settings,
         api: Api,
         client: A2aClient,
-        store: Store,
+        store: Arc<dyn Store>,
         own: &Value,
         shutdown: CancellationToken,
     ) -> Self {
@@ -81,7 +69,6 @@ impl Bot {
             people: People::default(),
             own_user: text("user_id"),
             own_bot: text("bot_id"),
-            running: Mutex::default(),
             permits: Arc::new(Semaphore::new(MOST_TASKS)),
             transfers: Semaphore::new(MOST_TRANSFERS),
             tracker: TaskTracker::new(),
@@ -142,21 +129,18 @@ impl Bot {
         tokens.into_iter().flatten().map(|token| token.expose_secret().to_owned()).collect()
     }
 
-    pub(crate) fn running(&self) -> MutexGuard<'_, HashMap<(String, String), Running>> {
-        self.running.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// What is known of a thread; nothing if the database fails, which is logged.
-    pub(crate) fn thread(&self, channel: &str, thread: &str) -> Thread {
+    pub(crate) async fn thread(&self, channel: &str, thread: &str) -> Thread {
         let known = self
             .store
             .thread(channel, thread)
+            .await
             .inspect_err(|error| tracing::error!(%error, "failed to read a thread"));
         known.ok().flatten().unwrap_or_default()
     }
 
-    pub(crate) fn save_thread(&self, channel: &str, id: &str, thread: &Thread) {
-        if let Err(error) = self.store.save_thread(channel, id, thread) {
+    pub(crate) async fn save_thread(&self, channel: &str, id: &str, thread: &Thread) {
+        if let Err(error) = self.store.save_thread(channel, id, thread).await {
             tracing::error!(%error, "failed to save a thread");
         }
     }

@@ -10,6 +10,8 @@ use crate::text::{excerpt, pages, safe, stable_len};
 const FIELD: usize = 250;
 /// The most cards of a turn; further calls appear only as the current activity.
 const MOST_CARDS: usize = 45;
+/// How a notice of a step begins, which the plan shows already.
+const STEP: &str = "Workflow: ";
 /// Words of a model that decide whether a message that nobody addressed to the bot is answered.
 const SKIP: [&str; 2] = ["[DEFER]", "[LOW_CONFIDENCE]"];
 const CONFIDENT: &str = "[CONFIDENCE: HIGH]";
@@ -195,8 +197,12 @@ impl Transcript {
             return;
         }
         let line = self.line(&notice.text);
+        let what = line.trim_start_matches(['🔧', '🔍', '✍', '✅', '❌', ' ']);
+        if self.has_plan && what.starts_with(STEP) {
+            return;
+        }
         if notice.sign == Sign::Started {
-            line.trim_start_matches(['🔧', '🔍', '✍', ' ']).clone_into(&mut self.activity);
+            what.clone_into(&mut self.activity);
         }
         let agent = notice.activity.as_ref().and_then(|activity| activity.agent.as_deref());
         let is_agent = notice.activity.as_ref().is_some_and(|activity| {
@@ -343,4 +349,13 @@ pub(crate) struct Desired {
     pub(crate) ended: bool,
     /// Blocks at the end of the last message, once the turn has ended.
     pub(crate) footer: Vec<Value>,
+}
+
+impl Desired {
+    /// Whether there is nothing to show.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.pages.iter().all(|page| page.trim().is_empty())
+            && self.cards.is_empty()
+            && self.footer.is_empty()
+    }
 }

@@ -17,12 +17,14 @@ use crate::delivery::{Call, Delivery, Fault};
 use crate::files::AgentFiles;
 use crate::footer::{self, Subject};
 use crate::question::{self, QuestionRef};
-use crate::state::{Bot, Running};
+use crate::state::Bot;
 use crate::transcript::{Desired, Transcript};
 
 /// The time between two calls for a stream, and for a message that is updated as a whole.
 const STREAM_INTERVAL: Duration = Duration::from_millis(700);
 const UPDATE_INTERVAL: Duration = Duration::from_millis(1_500);
+/// The time between two attempts to use a database that fails.
+pub(crate) const DATABASE_RETRY: Duration = Duration::from_secs(1);
 /// The longest interval after Slack's limits.
 const LONGEST_INTERVAL: Duration = Duration::from_secs(15);
 
@@ -62,6 +64,15 @@ struct Progress {
     interval: Duration,
 }
 
+/// Whether a turn is saved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Saved {
+    Yes,
+    /// Another process has the turn.
+    Lost,
+    Unknown,
+}
+
 impl Turn {
     /// A turn of a message to the agent. `question` is the time stamp of the message that asked.
     pub(crate) fn new(target: Target, request: Message, question: String) -> Self {
@@ -71,8 +82,7 @@ impl Turn {
     }
 
     pub(crate) async fn run(mut self, bot: &Bot) {
-        self.save(bot);
-        self.register(bot);
+        self.register(bot).await;
         let mut progress = self.start(bot);
         if !self.quiet && self.task.is_none() {
             self.show_status(bot).await;
@@ -86,7 +96,7 @@ impl Turn {
             }
             let shows = progress.has_changes && (has_ended || !self.quiet);
             tokio::select! {
-                step = events.next_step(), if !has_ended => self.step(bot, &mut progress, step),
+                step = events.next_step(), if !has_ended => self.step(bot, &mut progress, step).await,
                 () = tokio::time::sleep_until(progress.due), if shows && slot.is_none() => {
                     let desired = self.desired(bot, &progress);
                     match self.delivery.next(&desired) {
@@ -98,13 +108,17 @@ impl Turn {
                     slot = None;
                     let result = self.deliver(bot, &mut progress).await;
                     drop(granted);
-                    if let Err(error) = result {
-                        bot.report(&error);
-                        return;
+                    match result {
+                        Ok(true) => {}
+                        Ok(false) => return,
+                        Err(error) => {
+                            bot.report(&error);
+                            return;
+                        }
                     }
                 }
                 () = bot.shutdown.cancelled() => {
-                    self.save(bot);
+                    self.save(bot).await;
                     return;
                 }
             }
@@ -123,19 +137,6 @@ impl Turn {
         }
         let (files, has_changes, due) = (AgentFiles::default(), false, Instant::now());
         Progress { view, transcript, files, has_changes, due, interval: STREAM_INTERVAL }
-    }
-
-    /// Lets people stop the task, once it is known.
-    fn register(&self, bot: &Bot) {
-        let Some(task) = self.task.clone() else { return };
-        let key = (self.target.channel.clone(), self.target.thread.clone());
-        let (user, question) = (self.target.user.clone(), self.question.clone());
-        bot.running().insert(key, Running { task, user, question });
-    }
-
-    /// The task has ended. A later turn of the thread stays registered.
-    fn unregister(&self, bot: &Bot) {
-        bot.running().retain(|_, running| Some(&running.task) != self.task.as_ref());
     }
 
     fn follow(&self, bot: &Bot) -> EventStream {
@@ -157,7 +158,12 @@ impl Turn {
         }
     }
 
-    fn step(&mut self, bot: &Bot, progress: &mut Progress, step: Option<Result<Followed, ClientError>>) {
+    async fn step(
+        &mut self,
+        bot: &Bot,
+        progress: &mut Progress,
+        step: Option<Result<Followed, ClientError>>,
+    ) {
         let shows = match step {
             Some(Ok(Followed::Event(event))) => {
                 self.last_event = event.seq.or(self.last_event);
@@ -185,13 +191,13 @@ impl Turn {
             self.task = Some(task.to_owned());
             // From now on the turn follows the task, and is saved often; files would make that slow.
             self.request.parts.clear();
-            self.save(bot);
-            self.register(bot);
+            self.save(bot).await;
+            self.register(bot).await;
         }
         if let Some(end) = progress.transcript.end() {
             // Before the end is shown, because a person who sees it may ask at once for the number of running tasks.
             if !matches!(end, End::InputRequired) {
-                self.unregister(bot);
+                self.unregister(bot).await;
             }
             progress.has_changes = true;
             progress.due = Instant::now();
@@ -214,18 +220,26 @@ impl Turn {
         desired
     }
 
-    /// Makes the next call, if there is one, with all that is missing by now.
+    /// Makes the next call, if there is one, with all that is missing by now. Returns whether this process still has the turn.
     ///
     /// # Errors
     /// If the token is invalid.
-    async fn deliver(&mut self, bot: &Bot, progress: &mut Progress) -> Result<(), ApiError> {
+    async fn deliver(&mut self, bot: &Bot, progress: &mut Progress) -> Result<bool, ApiError> {
         let desired = self.desired(bot, progress);
         let Some(call) = self.delivery.next(&desired) else {
             progress.has_changes = false;
-            return Ok(());
+            return Ok(true);
         };
-        if self.delivery.begin(&call) {
-            self.save(bot);
+        self.delivery.begin(&call);
+        match self.save(bot).await {
+            Saved::Lost => return Ok(false),
+            // Another process may have the turn.
+            Saved::Unknown if bot.store.is_shared() => {
+                self.delivery.refused();
+                progress.due = Instant::now() + DATABASE_RETRY;
+                return Ok(true);
+            }
+            Saved::Yes | Saved::Unknown => {}
         }
         let usual = if self.delivery.is_whole() { UPDATE_INTERVAL } else { STREAM_INTERVAL };
         let result = match bot.api.deliver(&self.target, &call).await {
@@ -237,7 +251,7 @@ impl Turn {
                     self.delivery.refused();
                     progress.interval = (progress.interval * 2).min(LONGEST_INTERVAL);
                     progress.due = Instant::now() + wait;
-                    return Ok(());
+                    return Ok(true);
                 }
                 Ok(fault) => {
                     tracing::info!(%error, task = self.task, "a call of Slack failed");
@@ -250,8 +264,7 @@ impl Turn {
         progress.interval = progress.interval.mul_f32(0.8).max(usual);
         let pause = if desired.ended && !failed { Duration::ZERO } else { progress.interval };
         progress.due = Instant::now() + pause;
-        self.save(bot);
-        Ok(())
+        Ok(self.save(bot).await != Saved::Lost)
     }
 
     /// The blocks at the end of the last message.
@@ -271,22 +284,25 @@ impl Turn {
     }
 
     async fn finish(mut self, bot: &Bot, mut progress: Progress) {
+        if self.save(bot).await == Saved::Lost {
+            return;
+        }
         let Target { channel, thread, user, .. } = self.target.clone();
-        let mut known = bot.thread(&channel, &thread);
+        let mut known = bot.thread(&channel, &thread).await;
         known.context = progress.view.context().map(str::to_owned).or(known.context);
         known.skipped = self.stays_silent(&progress);
         known.waiting = None;
         if let (Some(End::InputRequired), Some(task)) = (progress.transcript.end(), &self.task) {
             known.waiting = Some((task.clone(), user.clone()));
         }
-        bot.save_thread(&channel, &thread, &known);
+        bot.save_thread(&channel, &thread, &known).await;
         if channel.starts_with('D')
             && let (Some(End::Completed), Some(task)) = (progress.transcript.end(), &self.task)
-            && let Err(error) = bot.store.save_answer(&user, task)
+            && let Err(error) = bot.store.save_answer(&user, task).await
         {
             tracing::error!(%error, "failed to save the last answer of a person");
         }
-        self.unregister(bot);
+        self.unregister(bot).await;
         if self.delivery.is_abandoned() {
             tracing::error!(
                 task = self.task,
@@ -302,7 +318,7 @@ impl Turn {
                 bot.report(&error);
             }
         }
-        if let Err(error) = bot.store.remove_turn(&self.id) {
+        if let Err(error) = bot.store.remove_turn(&self.id).await {
             tracing::error!(%error, "failed to remove a finished turn");
         }
     }
@@ -322,15 +338,6 @@ impl Turn {
         let blocks = question::message(form, &reference, &bot.secrets());
         let call = Call::Post { text: "The agent needs a decision.".to_owned(), blocks };
         bot.api.call_when_allowed(call.method(), &self.target.body(&call)).await.map(drop)
-    }
-
-    pub(crate) fn save(&self, bot: &Bot) {
-        let saved = serde_json::to_string(self).map_err(|error| error.to_string());
-        let saved =
-            saved.and_then(|state| bot.store.save_turn(&self.id, &state).map_err(|error| error.to_string()));
-        if let Err(error) = saved {
-            tracing::error!(error, "failed to save a turn; a restart would not continue it");
-        }
     }
 }
 

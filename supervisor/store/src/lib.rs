@@ -51,7 +51,7 @@ pub use memory::MemoryStore;
 pub use mongodb::{MongodbOptions, MongodbStore};
 pub use notifier::{Changes, Notifier, Topic};
 pub use push::{MAX_PUSH_BYTES, PushRecord};
-pub use redis::{RedisOptions, RedisStore};
+pub use redis::{Connection as RedisConnection, RedisOptions, RedisStore};
 pub use sqlite::SqliteStore;
 pub use transfer::{
     ConversationRecord, EventsRecord, ExportFile, Exported, IdPage, ImportBatch, ImportProgress, Imported,

@@ -6,6 +6,11 @@ mod emulate;
 mod feedback;
 mod files;
 mod load;
+mod page;
+mod pictures;
+mod replicas;
+mod story;
+mod types;
 
 use std::process::Stdio;
 use std::time::Duration;

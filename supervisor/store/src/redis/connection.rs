@@ -10,7 +10,6 @@ use tokio::time::{Instant, timeout};
 use super::RedisOptions;
 use super::client::client;
 use super::discovery::Discovery;
-use super::encode::Arguments;
 use super::error::{translate, unavailable};
 use crate::error::StoreError;
 
@@ -31,7 +30,7 @@ const IN_FLIGHT: usize = 512;
 
 /// A connection to the server. Copies share it.
 #[derive(Clone)]
-pub(super) struct Connection {
+pub struct Connection {
     server: Arc<Mutex<Option<Arc<Server>>>>,
     discovery: Option<Arc<Discovery>>,
     /// Held while the primary is looked for, with the time of the last answer.
@@ -64,7 +63,11 @@ impl Server {
 }
 
 impl Connection {
-    pub(super) fn new(options: &RedisOptions) -> Result<Self, StoreError> {
+    /// A connection that is made when it is first used, and again whenever it is lost.
+    ///
+    /// # Errors
+    /// When the URL or the certificate authority cannot be used.
+    pub fn new(options: &RedisOptions) -> Result<Self, StoreError> {
         let discovery = Discovery::parse(options)?.map(Arc::new);
         let server = if discovery.is_some() { None } else { Some(Server::new(client(options)?)?) };
         let prefix = format!("{{{}}}:", options.database);
@@ -97,11 +100,16 @@ impl Connection {
         self.discovery.is_some()
     }
 
-    pub(super) fn key(&self, name: &str) -> String {
+    /// The key with the prefix of the database, which has the hash tag.
+    pub fn key(&self, name: &str) -> String {
         format!("{}{name}", self.prefix)
     }
 
-    pub(super) async fn query<T: FromRedisValue>(
+    /// Sends a command. `action` is for the error: "read".
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses the command.
+    pub async fn query<T: FromRedisValue>(
         &self,
         action: &'static str,
         command: &Cmd,
@@ -113,14 +121,19 @@ impl Connection {
         self.in_time(action, async |mut manager| pipeline.exec_async(&mut manager).await).await
     }
 
-    pub(super) async fn call<T: FromRedisValue>(
+    /// Runs a script. Its only key is the prefix of all keys.
+    ///
+    /// # Errors
+    /// When the server cannot be reached or refuses the script.
+    pub async fn call<T: FromRedisValue>(
         &self,
         action: &'static str,
         script: &Script,
-        arguments: Arguments,
+        arguments: impl Into<Vec<String>>,
     ) -> Result<T, StoreError> {
+        let arguments: Vec<String> = arguments.into();
         let mut call = script.prepare_invoke();
-        call.key(&self.prefix).arg(arguments.into_values());
+        call.key(&self.prefix).arg(arguments);
         let call = &call;
         self.in_time(action, async |mut manager| call.invoke_async(&mut manager).await).await
     }

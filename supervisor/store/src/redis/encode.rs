@@ -27,10 +27,6 @@ impl Arguments {
         self
     }
 
-    pub(super) fn into_values(self) -> Vec<String> {
-        self.0
-    }
-
     pub(super) fn all(&mut self, values: impl IntoIterator<Item = String>) {
         self.0.extend(values);
     }
@@ -47,6 +43,12 @@ impl Arguments {
     fn part<T>(&mut self, part: Option<T>) -> Option<T> {
         self.push(if part.is_some() { "1" } else { "0" });
         part
+    }
+}
+
+impl From<Arguments> for Vec<String> {
+    fn from(arguments: Arguments) -> Self {
+        arguments.0
     }
 }
 

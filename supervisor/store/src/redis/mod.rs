@@ -38,7 +38,8 @@ use crate::push::{PushChange, PushRecord};
 use crate::restrictions::RestrictionCache;
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 use crate::unique::unique;
-use connection::{Connection, DEADLINE};
+pub use connection::Connection;
+use connection::DEADLINE;
 use encode::{Arguments, place_of};
 use error::{corrupt, unavailable};
 
