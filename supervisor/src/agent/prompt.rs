@@ -87,7 +87,8 @@ pub fn whole_prompt(spec: &RenderedSpec, name: &str) -> Option<String> {
         Some(agent) if agent.is_foreign() => None,
         Some(agent) => {
             let policy = ToolPolicy::from(agent);
-            let policy = Some(policy.explained()).filter(|_| !agent.mcp.is_empty() || agent.a2a.is_some());
+            let is_limited = !agent.mcp.is_empty() || agent.a2a.is_some() || agent.shell.is_some();
+            let policy = Some(policy.explained()).filter(|_| is_limited);
             let delegates = |line: &AgentLine<'_>| agent.delegates.iter().any(|name| name == line.name);
             let agents: Vec<AgentLine<'_>> = agent_lines(spec).into_iter().filter(delegates).collect();
             Some(worker_text(&agent.name, &own_prompt(agent), &agents, policy))
