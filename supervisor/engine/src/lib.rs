@@ -8,6 +8,7 @@ mod decide;
 mod digest;
 mod effects;
 mod event;
+mod file_limits;
 mod form;
 mod io;
 mod loops;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use caipe_model::truncated;
 use serde_json::Value;
 
-use crate::tools::kept::KEPT;
+use crate::file_limits::FOLDERS;
 
 /// The file with what was done and what is left.
 pub(crate) const PROGRESS: &str = "/PROGRESS.json";
@@ -22,9 +22,9 @@ const ENTRY_CHARS: usize = 200;
 
 /// What the model reads of the files when a run begins; `None` if there are none.
 pub(crate) fn environment(files: &BTreeMap<String, String>) -> Option<String> {
-    let is_kept = |path: &&String| KEPT.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+    let is_overflow = |path: &&String| FOLDERS.iter().any(|folder| path.starts_with(&format!("{folder}/")));
     let top: BTreeSet<String> =
-        files.keys().filter(|path| !is_kept(path)).map(|path| top_level(path)).collect();
+        files.keys().filter(|path| !is_overflow(path)).map(|path| top_level(path)).collect();
     let sections = [
         section("Workspace Files", top.into_iter()),
         section("Outstanding Work", remaining(files).into_iter()),

@@ -27,7 +27,7 @@ pub struct Earlier {
     /// The number of messages that were left out.
     messages: u64,
     /// Whether their text is kept as virtual files.
-    is_kept: bool,
+    is_stored: bool,
     /// The beginnings of their requests.
     requests: Vec<String>,
     /// A summary by a model.
@@ -41,9 +41,9 @@ impl Earlier {
     }
 
     /// Notes messages that the model does not read any more.
-    pub(crate) fn left_out(&mut self, messages: &[Arc<Message>], is_kept: bool) {
+    pub(crate) fn left_out(&mut self, messages: &[Arc<Message>], is_stored: bool) {
         self.messages += u64::try_from(messages.len()).unwrap_or(u64::MAX);
-        self.is_kept |= is_kept;
+        self.is_stored |= is_stored;
         let texts = messages.iter().filter(|message| message.role == Role::User).map(|it| it.plain_text());
         let requests = texts.filter(|text| !text.starts_with(REMINDER));
         self.requests.extend(requests.map(|text| truncated(text.trim(), REQUEST_CHARS, "…").into_owned()));
@@ -77,7 +77,7 @@ impl Earlier {
             "[Earlier conversation] {} earlier messages of this conversation are left out here.",
             self.messages
         );
-        if self.is_kept {
+        if self.is_stored {
             note.push_str(
                 " Their text is in the files of /.history: search it with grep before you say that you do not know something.",
             );
@@ -104,7 +104,7 @@ pub(crate) fn transcript(messages: &[Arc<Message>]) -> String {
         };
         for part in &message.parts {
             match part {
-                Part::Text { text: said } => text.extend([role, ": ", said, "\n\n"]),
+                Part::Text { text: words } => text.extend([role, ": ", words, "\n\n"]),
                 Part::ToolCall(call) => text.extend(["Call: ", &call.name, " ", &call.arguments, "\n\n"]),
                 Part::ToolResult(result) => text.extend([role, ": ", &result.content, "\n\n"]),
                 Part::Reasoning { .. } | Part::Provider { .. } => {}
@@ -118,7 +118,7 @@ pub(crate) fn transcript(messages: &[Arc<Message>]) -> String {
 mod tests {
     use super::*;
 
-    fn said(role: Role, text: &str) -> Arc<Message> {
+    fn message(role: Role, text: &str) -> Arc<Message> {
         Arc::new(Message::text(role, text))
     }
 
@@ -127,7 +127,8 @@ mod tests {
         let mut earlier = Earlier::default();
         assert_eq!(earlier.note(), None);
         for at in 0..30 {
-            let messages = [said(Role::User, &format!("request {at}")), said(Role::Assistant, "answer")];
+            let messages =
+                [message(Role::User, &format!("request {at}")), message(Role::Assistant, "answer")];
             earlier.left_out(&messages, true);
         }
         earlier.summarized("The cluster is blue.");

@@ -4,8 +4,9 @@
 use caipe_model::truncated;
 
 use crate::conversation::TRUNCATED;
+use crate::file_limits::OUTPUTS;
 use crate::state::RunState;
-use crate::tools::kept::{self, OUTPUTS};
+use crate::tools::overflow;
 
 /// The lines of a successful program that the model reads, if there are more than the limit.
 const FIRST_LINES: usize = 5;
@@ -40,7 +41,7 @@ fn success(state: &mut RunState, tool: &str, text: &str, chars: usize) -> String
 /// Keeps the output, and says where.
 fn note(state: &mut RunState, tool: &str, text: &str) -> Option<String> {
     let (chars, lines) = (text.chars().count(), text.lines().count());
-    let path = kept::keep(state, OUTPUTS, tool, text)?;
+    let path = overflow::store(state, OUTPUTS, tool, text)?;
     Some(format!(
         "[The whole output has {chars} characters in {lines} lines. It is the file {path}: read it with read_file, or search it \
          with grep.]"

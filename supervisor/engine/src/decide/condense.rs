@@ -6,8 +6,9 @@ use std::sync::Arc;
 use caipe_model::Message;
 
 use crate::conversation::transcript;
+use crate::file_limits::HISTORY;
 use crate::state::RunState;
-use crate::tools::kept::{self, HISTORY};
+use crate::tools::overflow;
 
 /// Notes messages that were removed from the conversation.
 pub(super) fn left_out(state: &mut RunState, messages: &[Arc<Message>]) {
@@ -19,8 +20,8 @@ pub(super) fn left_out(state: &mut RunState, messages: &[Arc<Message>]) {
         return;
     }
     let text = transcript(messages);
-    let is_kept = kept::keep(state, HISTORY, "conversation", &text).is_some();
-    state.earlier.left_out(messages, is_kept);
+    let is_stored = overflow::store(state, HISTORY, "conversation", &text).is_some();
+    state.earlier.left_out(messages, is_stored);
     if state.abilities.limits.condense && !state.guards.last_turn {
         state.condensing = Some(state.earlier.to_summarize(&text));
     }

@@ -7,27 +7,18 @@ use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
 
 use super::glob::path_matcher;
-use super::kept::KEPT;
+use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, TOTAL_BYTES};
 use crate::state::RunState;
 use crate::workspace::{PROGRESS, check_progress};
 
 /// The files of a conversation, by path.
 type Files = BTreeMap<String, String>;
 
-/// Most bytes of one file.
-pub(super) const FILE_BYTES: usize = 1 << 20;
-
-/// Most bytes of all files of a conversation, which are saved with it.
-pub(super) const TOTAL_BYTES: usize = 4 << 20;
-
 /// Most bytes of a path.
 const PATH_BYTES: usize = 512;
 
 /// Lines that `read_file` returns by default.
 const READ_LINES: u64 = 2000;
-
-/// Most characters of a line that `read_file` and `grep` show.
-pub(super) const LINE_CHARS: usize = 2000;
 
 /// Most hits of `ls`, `glob` and `grep`.
 const MOST_HITS: usize = 500;
@@ -277,8 +268,9 @@ fn store(files: &mut Files, path: String, content: String, most: usize) -> FileR
 /// Removes the oldest files that the engine keeps, as far as this file needs their room.
 fn make_room(files: &mut Files, path: &str, bytes: usize, most: usize) {
     while !fits(files, path, bytes, most) {
-        let mut kept = KEPT.iter().filter_map(|folder| in_folder(files, folder).find(|kept| *kept != path));
-        let Some(oldest) = kept.next().cloned() else { return };
+        let mut others =
+            FOLDERS.iter().filter_map(|folder| in_folder(files, folder).find(|known| *known != path));
+        let Some(oldest) = others.next().cloned() else { return };
         files.remove(&oldest);
     }
 }

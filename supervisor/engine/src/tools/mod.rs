@@ -7,7 +7,7 @@ mod files;
 mod form_fields;
 pub(crate) mod form_tool;
 pub(crate) mod glob;
-pub(crate) mod kept;
+pub(crate) mod overflow;
 pub(crate) mod response;
 pub(crate) mod search;
 mod specs;

@@ -23,7 +23,7 @@ fn turn(sim: &mut Sim, at: usize) {
 }
 
 #[test]
-fn what_is_left_out_is_kept_and_named() {
+fn what_is_left_out_is_stored_and_named() {
     let mut sim = sim(false);
     (0..3).for_each(|at| turn(&mut sim, at));
     assert_eq!(sim.state.earlier.note(), None);

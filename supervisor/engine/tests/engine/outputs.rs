@@ -45,7 +45,7 @@ fn a_program_that_fails_says_all() {
 }
 
 #[test]
-fn an_output_above_the_limit_is_kept_whole() {
+fn an_output_above_the_limit_is_stored_whole() {
     let mut sim = begun();
     sim.state.abilities.limits.tool_output_chars = 100;
     let short = read(&mut sim, 1000, None);
@@ -57,7 +57,7 @@ fn an_output_above_the_limit_is_kept_whole() {
 }
 
 #[test]
-fn a_long_answer_of_an_agent_is_kept_whole() {
+fn a_long_answer_of_an_agent_is_stored_whole() {
     let mut sim = begun();
     sim.state.abilities.limits.tool_output_chars = 100;
     sim.model("", &[("d", "task", &crate::sim::task("jira", "look"))]);

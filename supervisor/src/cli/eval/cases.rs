@@ -49,13 +49,13 @@ impl Case {
         let uncalled = self.tools.iter().filter(|pattern| !is_called(pattern));
         let texts = routed.delegations.iter().map(|(_, task)| task).chain([&routed.answer]);
         let texts: Vec<String> = texts.map(|text| text.to_lowercase()).collect();
-        let is_said = |word: &&String| texts.iter().any(|text| text.contains(&word.to_lowercase()));
-        let unsaid = self.words.iter().filter(|word| !is_said(word));
+        let is_mentioned = |word: &&String| texts.iter().any(|text| text.contains(&word.to_lowercase()));
+        let unmentioned = self.words.iter().filter(|word| !is_mentioned(word));
         missing
             .map(|agent| format!("not asked: {agent}"))
             .chain(surplus.map(|agent| format!("asked as well: {agent}")))
             .chain(uncalled.map(|tool| format!("not called: {tool}")))
-            .chain(unsaid.map(|word| format!("not said: {word}")))
+            .chain(unmentioned.map(|word| format!("not said: {word}")))
             .collect()
     }
 
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn what_passes_and_what_does_not() {
+    fn each_expectation_is_checked() {
         assert!(case(&["jira"]).faults(&routed(&["jira", "jira"])).is_empty());
         assert!(case(&[]).faults(&routed(&[])).is_empty());
         assert_eq!(

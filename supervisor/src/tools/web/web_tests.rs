@@ -192,7 +192,7 @@ async fn explains_why_a_page_cannot_be_read() {
         ("huge", "larger than 5 MiB"),
         ("endless", "larger than 5 MiB"),
         ("bomb", "larger than 5 MiB"),
-        ("bad-zip", "no valid gzip"),
+        ("bad-zip", "gzip"),
         ("brotli", "an encoding that was not asked for"),
         ("redirects/6", "redirect"),
         ("loop", "redirect"),

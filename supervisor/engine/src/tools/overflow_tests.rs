@@ -1,6 +1,6 @@
 use super::*;
+use crate::file_limits::{OUTPUTS, TOTAL_BYTES};
 use crate::names::AgentName;
-use crate::tools::files::TOTAL_BYTES;
 
 fn state() -> RunState {
     RunState::new(AgentName::new("a"))
@@ -11,7 +11,8 @@ fn the_oldest_files_of_the_folder_make_room_for_new_ones() {
     let mut state = state();
     files::store_file(&mut state, "/mine.txt".to_owned(), "x".repeat(FILE_BYTES)).unwrap();
     let big = vec!["y".repeat(100); 2500].join("\n");
-    let paths: Vec<String> = (0..30).map(|_| keep(&mut state, OUTPUTS, "get pods!", &big).unwrap()).collect();
+    let paths: Vec<String> =
+        (0..30).map(|_| store(&mut state, OUTPUTS, "get pods!", &big).unwrap()).collect();
     assert_eq!(paths[0], "/.outputs/0001-getpods.txt");
     assert_eq!(paths[29], "/.outputs/0030-getpods.txt");
     assert!(state.files.contains_key("/mine.txt") && state.files.contains_key(&paths[29]));
@@ -26,10 +27,10 @@ fn the_oldest_files_of_the_folder_make_room_for_new_ones() {
 }
 
 #[test]
-fn nothing_is_kept_for_a_model_that_cannot_read_it() {
+fn nothing_is_stored_for_a_model_that_cannot_read_it() {
     let mut state = state();
     state.abilities.tools = ["read_file".to_owned()].into();
-    assert_eq!(keep(&mut state, OUTPUTS, "t", "text"), None);
+    assert_eq!(store(&mut state, OUTPUTS, "t", "text"), None);
     assert!(state.files.is_empty());
 }
 

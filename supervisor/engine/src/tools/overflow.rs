@@ -5,22 +5,14 @@ use std::fmt::Write as _;
 use caipe_model::truncated;
 use serde_json::Value;
 
-use super::files::{self, FILE_BYTES, LINE_CHARS};
+use super::files;
 use super::specs::offers_files;
+use crate::file_limits::{FILE_BYTES, LINE_CHARS};
 use crate::state::RunState;
-
-/// The folder of whole outputs of tools and agents.
-pub(crate) const OUTPUTS: &str = "/.outputs";
-
-/// The folder of messages that the model does not read any more.
-pub(crate) const HISTORY: &str = "/.history";
-
-/// The folders of what the engine keeps, the most expendable first. Their oldest files make room for others.
-pub(crate) const KEPT: [&str; 2] = [OUTPUTS, HISTORY];
 
 /// Keeps a text as the next file of a folder, and returns its path. `None` if
 /// the model cannot read virtual files, or they leave no room.
-pub(crate) fn keep(state: &mut RunState, folder: &str, name: &str, text: &str) -> Option<String> {
+pub(crate) fn store(state: &mut RunState, folder: &str, name: &str, text: &str) -> Option<String> {
     if !offers_files(&state.abilities) {
         return None;
     }
@@ -61,5 +53,5 @@ fn readable(text: &str) -> String {
 }
 
 #[cfg(test)]
-#[path = "kept_tests.rs"]
+#[path = "overflow_tests.rs"]
 mod tests;
