@@ -7,7 +7,7 @@ use caipe_crds::resource::agent::AgentMode;
 use caipe_crds::resource::tool_domains;
 use caipe_engine::{Verification, name_matches};
 
-use crate::builtin::{OfferedTool, SHELL_EXEC, ToolClass};
+use crate::builtin::{OfferedTool, SHELL_EXEC, ToolClass, WEB_FETCH};
 
 /// What an agent may do by itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl ToolPolicy {
                 tools.verifies.insert(name);
             } else if self.class(tool) != ToolClass::Read {
                 tools.changes.insert(name);
-            } else if declared.tools.is_empty() && tool.is_of_server() {
+            } else if declared.tools.is_empty() && tool.is_of_server() && name != WEB_FETCH {
                 tools.reads.insert(name);
             }
         }

@@ -43,6 +43,7 @@ mod skills_openapi;
 mod stop;
 mod store_copy;
 mod takeover;
+mod tool_domains;
 
 use anyhow::Result;
 use caipe_tests::programs;

@@ -35,12 +35,11 @@ use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, ToolSource};
-use crate::builtin::{OfferedTool, ToolClass};
+use crate::builtin::{OfferedTool, SHELL_EXEC as SHELL, ToolClass};
 use directory::CallDirectory;
 use launch::{Ended, Running};
 use request::{Ending, Request, SHELL_CONFINED_COMMAND, SHELL_MONITOR_COMMAND};
 
-const SHELL: &str = "shell_exec";
 /// The longest command, in bytes.
 const COMMAND_BYTES: usize = 64 * 1024;
 /// Most bytes that a command may have in files.
@@ -366,7 +365,8 @@ fn offered(settings: &ShellSettings) -> OfferedTool {
         "required": ["command"],
     });
     let spec = ToolSpec { name: SHELL.to_owned(), description, schema };
-    OfferedTool::new(spec, ToolClass::Write)
+    let tool = OfferedTool::new(spec, ToolClass::Write);
+    OfferedTool { names: tool.known_names.clone(), ..tool }
 }
 
 #[cfg(test)]

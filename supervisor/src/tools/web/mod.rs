@@ -21,10 +21,9 @@ use tokio_util::sync::CancellationToken;
 use url::Url;
 
 use super::{Caller, ToolSource};
-use crate::builtin::{OfferedTool, ToolClass, output, text};
+use crate::builtin::{OfferedTool, ToolClass, WEB_FETCH as FETCH, output, text};
 use crate::config::a2a_screen;
 
-const FETCH: &str = "web_fetch";
 const MAX_REDIRECTS: u8 = 5;
 const DEADLINE: Duration = Duration::from_secs(30);
 
@@ -160,7 +159,8 @@ fn offered() -> OfferedTool {
     });
     let traits = ToolTraits { is_repeatable: true, ..ToolTraits::default() };
     let spec = ToolSpec { name: FETCH.to_owned(), description, schema };
-    OfferedTool { traits, ..OfferedTool::new(spec, ToolClass::Read) }
+    let tool = OfferedTool::new(spec, ToolClass::Read);
+    OfferedTool { traits, names: tool.known_names.clone(), ..tool }
 }
 
 #[cfg(test)]
