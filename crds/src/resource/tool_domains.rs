@@ -18,7 +18,7 @@ pub struct ShellTools {
     #[serde(default = "number::<512>")]
     #[schemars(range(min = 16, max = 65_536))]
     pub memory_mebibytes: u32,
-    /// Whether commands may use the network, as far as the NetworkPolicy of the pod lets them.
+    /// Whether commands may use the network, as far as the network policy of the pod lets them.
     #[serde(default)]
     pub network: bool,
 }

@@ -20,6 +20,7 @@ pub(super) struct InstanceSpec {
 
 /// The general settings that an instance depends on, by its placement.
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "there are few, and most are of the larger variant")]
 pub(super) enum PlacementSettings {
     InProcess {
         limits: Limits,

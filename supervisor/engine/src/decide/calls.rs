@@ -92,7 +92,9 @@ pub(super) fn tool_finished(
     let result = if is_error { Err(content) } else { Ok(content) };
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
         call_results::finish_call(call, result, &state.abilities, out);
-        short.into_iter().for_each(|short| call_results::replace(call, short));
+        if let Some(short) = short {
+            call_results::replace(call, short);
+        }
     }
     tool_limits::count_result(state, id, time_ms);
     settle(state, out);

@@ -118,17 +118,17 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
             (CallEnd::Canceled, reason.clone(), Err(reason))
         }
     };
+    let short = compact::shortened(state, agent.as_str(), &text, (None, chars));
     if end == CallEnd::Completed && !text.trim().is_empty() {
-        let agent = agent.clone();
         state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });
     }
-    let short = compact::shortened(state, agent.as_str(), &text, (None, chars));
     let result = if end == CallEnd::Completed { workflow::take_files(state, id).and(result) } else { result };
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id) {
         call_results::emit_end(call, end, &text, out);
         call_results::close(call, result, chars);
-        let short = short.filter(|_| end == CallEnd::Completed);
-        short.into_iter().for_each(|short| call_results::replace(call, short));
+        if let Some(short) = short.filter(|_| end == CallEnd::Completed) {
+            call_results::replace(call, short);
+        }
     }
     state.plan.end_task(id, end == CallEnd::Completed);
     calls::emit_plan(state, PlanCause::TaskCompleted, out);

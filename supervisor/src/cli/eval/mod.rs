@@ -52,8 +52,9 @@ impl Trial {
 /// Runs the cases. Fails if too few of them pass with the first specification.
 pub(super) async fn run(args: &Eval) -> anyhow::Result<ExitCode> {
     let files = [Some(args.file.as_deref()), args.with.as_deref().map(Some)];
-    let load = |file: &Option<&Path>| Settings::load(*file, environment()).map(|it| (label(*file), it));
-    let settings: Vec<(String, Settings)> = files.iter().flatten().map(load).collect::<Result<_, _>>()?;
+    let load = |file: Option<&Path>| Settings::load(file, environment()).map(|it| (label(file), it));
+    let settings: Vec<(String, Settings)> =
+        files.into_iter().flatten().map(load).collect::<Result<_, _>>()?;
     let cases = fitting(read(&args.cases)?, &settings)?;
     let mut trials = Vec::new();
     for (name, settings) in &settings {

@@ -43,7 +43,7 @@ pub(super) fn collect(
     written: &BTreeSet<&str>,
 ) -> rustix::io::Result<Changes> {
     let mut found = Collector::default();
-    walk(directory, &mut |entry| found.visit(entry))?;
+    walk(directory, &mut |entry| found.visit(&entry))?;
     let mut changes = found.changes;
     for path in written.iter().filter(|path| !found.present.contains(**path) && !found.is_cut) {
         changes.files.insert((*path).to_owned(), None);
@@ -65,7 +65,7 @@ struct Collector {
 }
 
 impl Collector {
-    fn visit(&mut self, found: Found<'_>) -> ControlFlow<()> {
+    fn visit(&mut self, found: &Found<'_>) -> ControlFlow<()> {
         self.entries += 1;
         if self.entries > MAX_ENTRIES {
             self.is_cut = true;
@@ -77,7 +77,7 @@ impl Collector {
                 self.is_cut = true;
                 self.leave_out(path, format!("the directory is deeper than {MAX_DEPTH}, or cannot be read"));
             }
-            Found::Entry { path, parent, name, stat } => self.entry(path, parent, name, &stat),
+            Found::Entry { path, parent, name, stat } => self.entry(path, *parent, name, stat),
         }
         ControlFlow::Continue(())
     }

@@ -98,7 +98,7 @@ fn run(limits: &str, command: &str) -> Result<std::convert::Infallible> {
         signals: confinement.landlock >= SCOPED_SIGNALS,
         truncate: confinement.landlock >= RESTRICTED_TRUNCATE,
     };
-    step("restrict system calls", system_calls::restrict(&permitted))?;
+    step("restrict system calls", system_calls::restrict(permitted))?;
     Err(shell(command, &confinement.directory).exec().into())
 }
 

@@ -20,7 +20,7 @@ use super::request::{TEMPORARY, WORK};
 const PREFIX: &str = "shell-call-";
 const NAME_BYTES: usize = 255;
 /// How long a directory counts as new.
-const NEW: Duration = Duration::from_secs(60);
+const NEW: Duration = Duration::from_mins(1);
 
 /// A private directory. Dropping it removes it, with all that the command has left there.
 #[derive(Debug)]

@@ -40,7 +40,7 @@ fn removes_everything_and_follows_no_link() {
     symlink(&outside, work.join("link")).unwrap();
     std::fs::create_dir_all(work.join("a/b/c")).unwrap();
     std::fs::write(work.join("a/b/c/file"), "").unwrap();
-    std::fs::set_permissions(work.join("a/b"), PermissionsExt::from_mode(0)).unwrap();
+    std::fs::set_permissions(work.join("a/b"), PermissionsExt::from_mode(0o0)).unwrap();
     let path = directory.path.clone();
     drop(directory);
     assert!(!path.exists());

@@ -74,7 +74,7 @@ impl ShellSettings {
     /// The defaults, with the directories of calls below this directory.
     pub fn new(directory: PathBuf) -> Self {
         Self {
-            timeout: Duration::from_secs(60),
+            timeout: Duration::from_mins(1),
             output_bytes: 1 << 20,
             memory_bytes: 512 << 20,
             processes: 64,
@@ -253,13 +253,10 @@ async fn finish(
     drop(canceller);
     let joined = match joined {
         Some(joined) => joined,
-        None => match timeout(END_GRACE, &mut ended).await {
-            Ok(joined) => joined,
-            Err(_) => {
-                kill(monitor);
-                return Err("the sandbox did not end its command in time and was stopped.".to_owned());
-            }
-        },
+        None => timeout(END_GRACE, &mut ended).await.map_err(|_| {
+            kill(monitor);
+            "the sandbox did not end its command in time and was stopped.".to_owned()
+        })?,
     };
     joined
         .map_err(|error| format!("the command could not be run: {error}."))?
@@ -318,7 +315,7 @@ impl Command {
     fn read(arguments: &Map<String, Value>, most: Duration) -> Result<Self, String> {
         let text = match arguments.get("command") {
             Some(Value::String(text)) if !text.trim().is_empty() => text.clone(),
-            Some(Value::String(_)) | Some(Value::Null) | None => {
+            Some(Value::String(_) | Value::Null) | None => {
                 return Err("The argument `command` is missing: a command for /bin/sh.".to_owned());
             }
             Some(_) => return Err("The argument `command` must be text.".to_owned()),
@@ -373,9 +370,9 @@ fn offered(settings: &ShellSettings) -> OfferedTool {
 mod tests {
     use super::*;
 
-    const MOST: Duration = Duration::from_secs(60);
+    const MOST: Duration = Duration::from_mins(1);
 
-    fn read(arguments: Value) -> Result<Command, String> {
+    fn read(arguments: &Value) -> Result<Command, String> {
         Command::read(arguments.as_object().unwrap(), MOST)
     }
 
@@ -389,7 +386,7 @@ mod tests {
             (json!(1e300), MOST),
             (json!(61), MOST),
         ] {
-            let command = read(json!({"command": "true", "timeout_seconds": seconds}));
+            let command = read(&json!({"command": "true", "timeout_seconds": seconds}));
             assert_eq!(command, Ok(Command { text: "true".to_owned(), timeout: expected }), "{seconds}");
         }
     }
@@ -407,7 +404,7 @@ mod tests {
             (json!({"command": "true", "timeout_seconds": "soon"}), "above 0"),
             (json!({"command": "true", "timeout_seconds": []}), "above 0"),
         ] {
-            let fault = read(arguments.clone()).unwrap_err();
+            let fault = read(&arguments).unwrap_err();
             assert!(fault.contains(explanation), "{arguments}: {fault}");
         }
     }

@@ -1,5 +1,6 @@
 //! The result of a command, for the model.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -32,12 +33,14 @@ pub(super) fn tool_output(
     }
     let files = match changes {
         Ok(changes) => {
-            changed(&changes).iter().for_each(|text| line(text));
+            for text in changed(&changes) {
+                line(&text);
+            }
             changes.files
         }
         Err(fault) => {
             line(&format!("[{fault}; no file was changed]"));
-            Default::default()
+            BTreeMap::default()
         }
     };
     let exit_code = exit_code(ending);

@@ -40,7 +40,7 @@ const TIOCLINUX: u64 = 0x541C;
 const SOCKET_TYPE: u64 = 0xf;
 
 /// Restricts this process and all that it starts.
-pub(super) fn restrict(permitted: &Permitted) -> Result<(), Error> {
+pub(super) fn restrict(permitted: Permitted) -> Result<(), Error> {
     // All filters apply: of several errors, the one of the last filter counts. After the first one, only what it permits can
     // install the others.
     for filter in filters(permitted)?.iter().rev() {
@@ -50,7 +50,7 @@ pub(super) fn restrict(permitted: &Permitted) -> Result<(), Error> {
 }
 
 /// In the order of their precedence.
-fn filters(permitted: &Permitted) -> Result<[BpfProgram; 4], Error> {
+fn filters(permitted: Permitted) -> Result<[BpfProgram; 4], Error> {
     let no_attributes = ATTRIBUTES.iter().map(|number| (*number, Vec::new())).collect();
     Ok([
         filter(no_attributes, SeccompAction::Errno(EOPNOTSUPP.cast_unsigned()), SeccompAction::Allow)?,
@@ -387,7 +387,7 @@ const REFUSED_HERE: &[i64] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const REFUSED_HERE: &[i64] = &[];
 
-fn allowed(permitted: &Permitted) -> Rules {
+fn allowed(permitted: Permitted) -> Rules {
     let mut numbers = [ALLOWED, ALLOWED_HERE].concat();
     if permitted.network {
         numbers.extend(NETWORK);
@@ -401,7 +401,7 @@ fn allowed(permitted: &Permitted) -> Rules {
     numbers.into_iter().map(|number| (number, Vec::new())).collect()
 }
 
-fn refused(permitted: &Permitted) -> Result<Rules, Error> {
+fn refused(permitted: Permitted) -> Result<Rules, Error> {
     let always = REFUSED.iter().chain(REFUSED_HERE);
     let networks = NETWORK.iter().filter(|_| !permitted.network);
     let signals = SIGNALS.iter().filter(|_| !permitted.signals);

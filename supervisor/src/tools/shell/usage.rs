@@ -64,7 +64,7 @@ impl Usage {
             entries += 1;
             match found {
                 Found::Entry { stat, .. } => {
-                    bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * BLOCK_BYTES
+                    bytes += u64::try_from(stat.st_blocks).unwrap_or(0) * BLOCK_BYTES;
                 }
                 Found::Unreadable { .. } => is_hidden = true,
             }
