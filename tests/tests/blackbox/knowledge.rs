@@ -161,7 +161,8 @@ async fn a_long_document_is_cut_and_the_environment_sets_the_limits() -> Result<
         let supervisor = setup.start().await?;
         let read = supervisor.ask("read the long document").await?;
         let text = answered(&read)?;
-        assert_eq!((text.matches('x').count(), text.ends_with("[Output truncated]")), (chars, true));
+        let shown = text.split(|c| c != 'x').map(str::len).max();
+        assert_eq!((shown, text.ends_with("[Output truncated]")), (Some(chars), true));
         ensure!(!read.texts("tool_notification_end").concat().contains("xxx"), "the document is not shown");
         supervisor.stop().await?;
     }
