@@ -1,10 +1,13 @@
 //! The sizes of virtual files, and the folders of those that the engine writes.
 
-/// Most bytes of one file.
-pub(crate) const FILE_BYTES: usize = 1 << 20;
+/// Most bytes of one virtual file.
+pub const FILE_BYTES: usize = 1 << 20;
 
-/// Most bytes of all files of a conversation, which are saved with it.
-pub(crate) const TOTAL_BYTES: usize = 4 << 20;
+/// Most bytes of all virtual files of a conversation, which are saved with it.
+pub const TOTAL_BYTES: usize = 4 << 20;
+
+/// Most bytes of the path of a virtual file.
+pub const PATH_BYTES: usize = 512;
 
 /// Most characters of a line that `read_file` and `grep` show.
 pub(crate) const LINE_CHARS: usize = 2000;

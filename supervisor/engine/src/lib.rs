@@ -32,6 +32,7 @@ pub use conversation::Earlier;
 pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
+pub use file_limits::{FILE_BYTES, PATH_BYTES, TOTAL_BYTES};
 pub use form::{
     ALWAYS, ANSWER_FIELD, APPROVE, ASK_TOOL, Answered, BoundDecision, DECISION_FIELD, Decision, FieldType,
     Form, FormField, REJECT, REQUEST_INPUT_TOOL, RESPOND,

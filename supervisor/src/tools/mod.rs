@@ -1,6 +1,5 @@
 //! The sources of tools of an agent, each a [`ToolSource`]: the [built-in ones](crate::builtin), those that call third-party A2A
-//! agents ([`A2aTools`]), the shell ([`ShellTools`]), web pages
-//! ([`WebTools`]), and those of the MCP servers.
+//! agents ([`A2aTools`]), the shell ([`ShellTools`]), web pages ([`WebTools`]), and those of the MCP servers.
 
 mod a2a;
 #[cfg(target_os = "linux")]
@@ -8,10 +7,12 @@ mod shell;
 #[cfg(not(target_os = "linux"))]
 #[path = "shell_elsewhere.rs"]
 mod shell;
+mod shell_settings;
 mod source;
 mod web;
 
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
-pub use shell::{ShellSettings, ShellTools, Unconfined, shell_process};
+pub use shell::{ShellTools, Unconfined, shell_process};
+pub use shell_settings::ShellSettings;
 pub use source::{ToolSource, ToolSources};
 pub use web::{WebSettings, WebTools, WebToolsError};

@@ -1,43 +1,14 @@
 //! The tool `shell_exec` on systems without a sandbox for it: it is never offered.
 
-use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_engine::ToolOutput;
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, ToolSource};
+use super::{Caller, ShellSettings, ToolSource};
 use crate::builtin::OfferedTool;
-
-/// The limits of commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShellSettings {
-    pub timeout: Duration,
-    pub output_bytes: usize,
-    pub memory_bytes: u64,
-    pub processes: usize,
-    pub network: bool,
-    pub directory: PathBuf,
-    pub newest_landlock: Option<u8>,
-}
-
-impl ShellSettings {
-    /// The defaults, with the directories of calls below this directory.
-    pub fn new(directory: PathBuf) -> Self {
-        Self {
-            timeout: Duration::from_secs(60),
-            output_bytes: 1 << 20,
-            memory_bytes: 512 << 20,
-            processes: 64,
-            network: false,
-            directory,
-            newest_landlock: None,
-        }
-    }
-}
 
 /// The reason why commands cannot be confined here.
 #[derive(Debug, thiserror::Error)]

@@ -1,12 +1,12 @@
 //! Shortens the outputs that the model reads: a program that succeeded says little, one that failed says all. What is left out is
-//! kept as a virtual file.
+//! stored as a virtual file.
 
 use caipe_model::truncated;
 
 use crate::conversation::TRUNCATED;
 use crate::file_limits::OUTPUTS;
 use crate::state::RunState;
-use crate::tools::overflow;
+use crate::tools::overflow::{self, Stored};
 
 /// The lines of a successful program that the model reads, if there are more than the limit.
 const FIRST_LINES: usize = 5;
@@ -38,12 +38,13 @@ fn success(state: &mut RunState, tool: &str, text: &str, chars: usize) -> String
     format!("Command succeeded ({count} lines of output). First {FIRST_LINES} lines:\n{shown}{note}")
 }
 
-/// Keeps the output, and says where.
+/// Stores the output, and says where.
 fn note(state: &mut RunState, tool: &str, text: &str) -> Option<String> {
     let (chars, lines) = (text.chars().count(), text.lines().count());
-    let path = overflow::store(state, OUTPUTS, tool, text)?;
+    let Stored { paths, is_whole } = overflow::store(state, OUTPUTS, tool, text)?;
+    let what = if is_whole { "It is" } else { "Its beginning is" };
     Some(format!(
-        "[The whole output has {chars} characters in {lines} lines. It is the file {path}: read it with read_file, or search it \
-         with grep.]"
+        "[The whole output has {chars} characters in {lines} lines. {what} in {paths}: read it with read_file, or search it with \
+         grep.]"
     ))
 }

@@ -7,15 +7,12 @@ use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
 
 use super::glob::path_matcher;
-use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, TOTAL_BYTES};
+use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, PATH_BYTES, TOTAL_BYTES};
 use crate::state::RunState;
 use crate::workspace::{PROGRESS, check_progress};
 
 /// The files of a conversation, by path.
 type Files = BTreeMap<String, String>;
-
-/// Most bytes of a path.
-const PATH_BYTES: usize = 512;
 
 /// Lines that `read_file` returns by default.
 const READ_LINES: u64 = 2000;
@@ -25,6 +22,21 @@ const MOST_HITS: usize = 500;
 
 /// The hits of `grep` that the model reads if there are too many.
 const FIRST_HITS: usize = 10;
+
+/// The rules for what is written.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
+    /// Most files.
+    most: usize,
+    /// Whether [`PROGRESS`] has a form.
+    has_workspace: bool,
+}
+
+impl Rules {
+    fn of(state: &RunState) -> Self {
+        Self { most: state.abilities.limits.files, has_workspace: state.abilities.workspace }
+    }
+}
 
 /// What the model reads of a call: its result, or why it failed.
 type FileResult = Result<String, String>;
@@ -49,19 +61,19 @@ fn note_use(state: &mut RunState, name: &str, arguments: &Map<String, Value>) {
 }
 
 fn run(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
-    let most = state.abilities.limits.files;
+    let rules = Rules::of(state);
     match name {
         "ls" => ls(&state.files, arguments),
         "read_file" => read(&state.files, arguments),
-        "write_file" => write(Arc::make_mut(&mut state.files), arguments, most),
-        "edit_file" => edit(Arc::make_mut(&mut state.files), arguments, most),
+        "write_file" => write(Arc::make_mut(&mut state.files), arguments, rules),
+        "edit_file" => edit(Arc::make_mut(&mut state.files), arguments, rules),
         "glob" => glob(&state.files, arguments),
         "grep" => grep(&state.files, arguments, state.abilities.limits.compact_lines),
-        _ => tool_result_to_file(state, arguments, most),
+        _ => tool_result_to_file(state, arguments, rules),
     }
 }
 
-fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, most: usize) -> FileResult {
+fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let given = |key: &str| arguments.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let result = newest_result(state, given("tool_call_id"), given("tool_name")).ok_or_else(|| {
@@ -70,7 +82,7 @@ fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, mos
             .to_owned()
     })?;
     let content = result.content.clone();
-    store(Arc::make_mut(&mut state.files), path, content, most)
+    store(Arc::make_mut(&mut state.files), path, content, rules)
 }
 
 /// The newest result of this call, if one is named, and of this tool, if one is named.
@@ -185,23 +197,23 @@ fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     Ok(lines.join("\n") + &rest.unwrap_or_default())
 }
 
-fn write(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
+fn write(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let content = required(arguments, &["content"])?;
-    store(files, path, content.to_owned(), most)
+    store(files, path, content.to_owned(), rules)
 }
 
-fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileResult {
+fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
     let (path, content) = existing(files, arguments)?;
     let (old, new) = (required(arguments, &["old_string"])?, required(arguments, &["new_string"])?);
     let all = arguments.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
     let found = if old.is_empty() { 0 } else { content.matches(old).count() };
     match found {
         0 => Err(format!("failed to edit {path}: the old text does not occur in it. Read the file first.")),
-        1 => store(files, path, content.replacen(old, new, 1), most),
+        1 => store(files, path, content.replacen(old, new, 1), rules),
         // Checked before the replacement, which could need much memory.
         _ if all && content.len().saturating_add(found.saturating_mul(new.len())) <= FILE_BYTES => {
-            store(files, path, content.replace(old, new), most)
+            store(files, path, content.replace(old, new), rules)
         }
         _ if all => {
             Err(format!("failed to edit {path}: the result would have more than {FILE_BYTES} bytes."))
@@ -214,18 +226,18 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, most: usize) -> FileR
 
 /// Stores a virtual file of the conversation within the limits.
 pub(crate) fn store_file(state: &mut RunState, path: String, content: String) -> FileResult {
-    let most = state.abilities.limits.files;
-    store(Arc::make_mut(&mut state.files), path, content, most)
+    let rules = Rules::of(state);
+    store(Arc::make_mut(&mut state.files), path, content, rules)
 }
 
 /// Applies what a tool call has changed. Returns the changes that the limits do not permit, a sentence each.
 pub(crate) fn apply_changes(state: &mut RunState, changes: BTreeMap<String, Option<String>>) -> Vec<String> {
-    let most = state.abilities.limits.files;
+    let rules = Rules::of(state);
     let mut faults = Vec::new();
     for (path, content) in changes {
         let files = Arc::make_mut(&mut state.files);
         match (normalise(&path), content) {
-            (Ok(path), Some(content)) => faults.extend(store(files, path, content, most).err()),
+            (Ok(path), Some(content)) => faults.extend(store(files, path, content, rules).err()),
             (Ok(path), None) => drop(files.remove(&path)),
             (Err(fault), _) => faults.push(fault),
         }
@@ -234,11 +246,12 @@ pub(crate) fn apply_changes(state: &mut RunState, changes: BTreeMap<String, Opti
 }
 
 /// Stores a file within the limits.
-fn store(files: &mut Files, path: String, content: String, most: usize) -> FileResult {
+fn store(files: &mut Files, path: String, content: String, rules: Rules) -> FileResult {
     if path == "/" {
         return Err("failed to write: the path names no file.".to_owned());
     }
-    if path == PROGRESS {
+    let Rules { most, has_workspace } = rules;
+    if has_workspace && path == PROGRESS {
         check_progress(&content)?;
     }
     if content.len() > FILE_BYTES {

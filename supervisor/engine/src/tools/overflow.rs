@@ -1,8 +1,7 @@
-//! Texts that the engine keeps as virtual files, because they are too long for the conversation.
+//! Texts that the engine stores as virtual files, because they are too long for the conversation.
 
 use std::fmt::Write as _;
 
-use caipe_model::truncated;
 use serde_json::Value;
 
 use super::files;
@@ -10,17 +9,50 @@ use super::specs::offers_files;
 use crate::file_limits::{FILE_BYTES, LINE_CHARS};
 use crate::state::RunState;
 
-/// Keeps a text as the next file of a folder, and returns its path. `None` if
-/// the model cannot read virtual files, or they leave no room.
-pub(crate) fn store(state: &mut RunState, folder: &str, name: &str, text: &str) -> Option<String> {
+/// Most files of one text.
+const MOST_PIECES: usize = 3;
+
+/// Where a text is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stored {
+    /// The path of its file, or of the first and the last one.
+    pub(crate) paths: String,
+    /// Whether all of the text is there.
+    pub(crate) is_whole: bool,
+}
+
+/// Stores a text in the next files of a folder. `None` if the model cannot read virtual files, or they leave no room.
+pub(crate) fn store(state: &mut RunState, folder: &str, name: &str, text: &str) -> Option<Stored> {
     if !offers_files(&state.abilities) {
         return None;
     }
-    let content = truncated(&readable(text), FILE_BYTES / 4, "").into_owned();
     let name: String =
         name.chars().filter(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')).take(40).collect();
-    let path = format!("{folder}/{:04}-{name}.txt", next_number(state, folder));
-    files::store_file(state, path.clone(), content).ok().map(|_| path)
+    let pieces = pieces(&readable(text));
+    let count = pieces.len();
+    let mut paths = Vec::new();
+    for piece in pieces.into_iter().take(MOST_PIECES) {
+        let path = format!("{folder}/{:04}-{name}.txt", next_number(state, folder));
+        if files::store_file(state, path.clone(), piece).is_err() {
+            break;
+        }
+        paths.push(path);
+    }
+    let (first, last) = (paths.first()?, paths.last()?);
+    let range = if first == last { first.clone() } else { format!("{first} to {last}") };
+    Some(Stored { paths: range, is_whole: paths.len() == count })
+}
+
+/// The text in pieces of whole lines that files can have.
+fn pieces(text: &str) -> Vec<String> {
+    let mut pieces = vec![String::new()];
+    for line in text.split_inclusive('\n') {
+        match pieces.last_mut().filter(|piece| piece.len() + line.len() <= FILE_BYTES) {
+            Some(piece) => piece.push_str(line),
+            None => pieces.push(line.to_owned()),
+        }
+    }
+    pieces
 }
 
 /// The number after that of the newest file of the folder.

@@ -12,7 +12,7 @@ fn the_oldest_files_of_the_folder_make_room_for_new_ones() {
     files::store_file(&mut state, "/mine.txt".to_owned(), "x".repeat(FILE_BYTES)).unwrap();
     let big = vec!["y".repeat(100); 2500].join("\n");
     let paths: Vec<String> =
-        (0..30).map(|_| store(&mut state, OUTPUTS, "get pods!", &big).unwrap()).collect();
+        (0..30).map(|_| store(&mut state, OUTPUTS, "get pods!", &big).unwrap().paths).collect();
     assert_eq!(paths[0], "/.outputs/0001-getpods.txt");
     assert_eq!(paths[29], "/.outputs/0030-getpods.txt");
     assert!(state.files.contains_key("/mine.txt") && state.files.contains_key(&paths[29]));
@@ -45,4 +45,19 @@ fn long_lines_become_lines_that_can_be_read() {
         [LINE_CHARS, LINE_CHARS, 5]
     );
     assert_eq!(readable("a\nb"), "a\nb");
+}
+
+#[test]
+fn a_text_above_the_size_of_a_file_is_in_several_files() {
+    let mut state = state();
+    let lines: Vec<String> = (0..150_000).map(|at| format!("line {at:06}")).collect();
+    let stored = store(&mut state, OUTPUTS, "logs", &lines.join("\n")).unwrap();
+    assert_eq!(
+        stored,
+        Stored { paths: "/.outputs/0001-logs.txt to /.outputs/0002-logs.txt".to_owned(), is_whole: true }
+    );
+    let all: String = state.files.values().map(String::as_str).collect();
+    assert_eq!(all, lines.join("\n"));
+    let huge = store(&mut state, OUTPUTS, "logs", &"y\n".repeat(2 * FILE_BYTES)).unwrap();
+    assert!(!huge.is_whole, "{huge:?}");
 }

@@ -176,12 +176,12 @@ fn a_workspace_is_described_with_each_request() {
         let mut sim = Sim::new(Abilities { workspace, ..abilities(AnswerMode::Plain) });
         sim.say("go");
         assert_eq!(sim.state.messages[0].plain_text(), "go", "there are no files");
-        let bad = run(
+        let refused = run(
             &mut sim,
             "write_file",
             &json!({"file_path": "PROGRESS.json", "content": "{\"remaining\": 1}"}),
         );
-        assert!(bad.contains("\"remaining\" is no list of strings"), "{bad}");
+        assert_eq!(refused.contains("\"remaining\" is no list of strings"), workspace, "{refused}");
         let good = json!({"file_path": "PROGRESS.json", "content": "{\"remaining\": [\"the docs\"]}"});
         run(&mut sim, "write_file", &good);
         sim.model("Done.", &[]);

@@ -8,15 +8,13 @@ use std::ops::ControlFlow;
 use std::os::fd::BorrowedFd;
 use std::path::Path;
 
+use caipe_engine::{FILE_BYTES, PATH_BYTES, TOTAL_BYTES};
 use rustix::fs::{FileType, OFlags, Stat};
 
 use super::walk::{Found, MAX_DEPTH, open_entry, walk};
 
-/// The limits of virtual files, which the engine enforces too.
-const FILE_BYTES: u64 = 1 << 20;
-const TOTAL_BYTES: u64 = 4 << 20;
+/// Most files that are read.
 const MAX_FILES: usize = 1000;
-const PATH_BYTES: usize = 512;
 /// Most entries of a directory tree that are read.
 const MAX_ENTRIES: usize = 20_000;
 /// Most files that are named as left out.
@@ -59,7 +57,7 @@ struct Collector {
     present: BTreeSet<String>,
     entries: usize,
     files: usize,
-    bytes: u64,
+    bytes: usize,
     /// Whether not all entries were read.
     is_cut: bool,
 }
@@ -101,9 +99,9 @@ impl Collector {
             return Err(format!("there are more than {MAX_FILES} files"));
         }
         let content = read_text(parent, name)?;
-        self.bytes += content.len() as u64;
+        self.bytes += content.len();
         if self.bytes > TOTAL_BYTES {
-            self.bytes -= content.len() as u64;
+            self.bytes -= content.len();
             return Err(format!("all files together are larger than {TOTAL_BYTES} bytes"));
         }
         self.files += 1;
@@ -136,7 +134,7 @@ fn virtual_path(path: &[u8]) -> Result<String, String> {
 fn check(stat: &Stat) -> Result<(), String> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile if stat.st_nlink > 1 => Err("it has more than one name".to_owned()),
-        FileType::RegularFile if u64::try_from(stat.st_size).unwrap_or(u64::MAX) > FILE_BYTES => {
+        FileType::RegularFile if usize::try_from(stat.st_size).unwrap_or(usize::MAX) > FILE_BYTES => {
             Err(format!("it is larger than {FILE_BYTES} bytes"))
         }
         FileType::RegularFile => Ok(()),
@@ -152,9 +150,9 @@ fn read_text(parent: BorrowedFd<'_>, name: &CStr) -> Result<String, String> {
     let fd = open_entry(parent, name, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY).map_err(failed)?;
     check(&rustix::fs::fstat(&fd).map_err(failed)?)?;
     let mut bytes = Vec::new();
-    let read = File::from(fd).take(FILE_BYTES + 1).read_to_end(&mut bytes);
+    let read = File::from(fd).take(FILE_BYTES as u64 + 1).read_to_end(&mut bytes);
     read.map_err(|error| format!("it cannot be read: {error}"))?;
-    if bytes.len() as u64 > FILE_BYTES {
+    if bytes.len() > FILE_BYTES {
         return Err(format!("it is larger than {FILE_BYTES} bytes"));
     }
     String::from_utf8(bytes).map_err(|_| "it is no UTF-8 text".to_owned())

@@ -34,7 +34,7 @@ use serde_json::{Map, Value, json};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, ToolSource};
+use super::{Caller, ShellSettings, ToolSource};
 use crate::builtin::{OfferedTool, SHELL_EXEC as SHELL, ToolClass};
 use directory::CallDirectory;
 use launch::{Ended, Running};
@@ -49,41 +49,6 @@ const NOBODY: u32 = 65534;
 /// How long the monitor may take to end a command, beyond its time.
 const END_GRACE: Duration = Duration::from_secs(15);
 const PROBE_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The limits of commands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ShellSettings {
-    /// How long a command may run.
-    pub timeout: Duration,
-    /// Most bytes of output that the model reads.
-    pub output_bytes: usize,
-    /// Most memory of all processes of a command.
-    pub memory_bytes: u64,
-    /// Most processes and threads of a command at once.
-    pub processes: usize,
-    /// Whether commands may use the network, without restrictions.
-    pub network: bool,
-    /// Where the directories of calls are made.
-    pub directory: PathBuf,
-    /// The newest version of Landlock to use; `None` for the newest that the kernel has. Older versions leave less to the
-    /// commands: they cannot send signals.
-    pub newest_landlock: Option<u8>,
-}
-
-impl ShellSettings {
-    /// The defaults, with the directories of calls below this directory.
-    pub fn new(directory: PathBuf) -> Self {
-        Self {
-            timeout: Duration::from_mins(1),
-            output_bytes: 1 << 20,
-            memory_bytes: 512 << 20,
-            processes: 64,
-            network: false,
-            directory,
-            newest_landlock: None,
-        }
-    }
-}
 
 /// The reason why commands cannot be confined here. The tool is not offered then.
 #[derive(Debug, thiserror::Error)]
