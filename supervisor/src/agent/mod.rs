@@ -172,6 +172,8 @@ pub(crate) fn server_faults(view: &ToolsView) -> Vec<String> {
 impl Agent {
     /// What it may do now in a run, which may demand approval of further tools, and limit what is used.
     pub fn abilities(&self, run: &RunInfo) -> Abilities {
+        // The tools of a server that is not ready are not known. Read before the tools, which it may publish in between.
+        let is_known = self.tools.servers.view().servers.iter().all(|it| it.phase == ServerPhase::Ready);
         let tools = self.tools.list();
         let permitted = self.tool_policy.permitted(tools.iter());
         let offered = || tools.iter().filter(|tool| permitted.offered.contains(&tool.spec.name));
@@ -207,8 +209,6 @@ impl Agent {
             workspace: self.has_workspace,
             is_repeatable: false,
         };
-        // The tools of a server that is not ready are not known.
-        let is_known = self.tools.servers.view().servers.iter().all(|it| it.phase == ServerPhase::Ready);
         let is_worker = matches!(self.role, Role::Worker(_));
         abilities.is_repeatable = is_worker && is_known && abilities.can_repeat_all();
         abilities

@@ -1,5 +1,6 @@
 //! What an agent may do, and what its model reads about it.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use caipe_engine::{Abilities, AgentName, Limits, REQUEST_INPUT_TOOL, RunState};
@@ -10,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::{Agent, Delegate, Delegates, PreambleCache, Role, ToolPolicy, WorkerDelegates, offered};
 use crate::builtin::{OfferedTool, ToolClass};
 use crate::delegation::{ParentCall, RunInfo};
-use crate::mcp::Toolbox;
+use crate::mcp::{ServerSpec, Toolbox, Transport};
 
 pub(crate) fn worker() -> Agent {
     let script = "turns: [{ reply: { text: done } }]";
@@ -21,8 +22,7 @@ pub(crate) fn worker() -> Agent {
         prompt: "You help.".to_owned(),
         role: Role::worker(),
         model: Arc::new(Scripted::from_yaml("test", script).unwrap()),
-        tools: Toolbox::start(Vec::new(), &std::collections::BTreeMap::new(), CancellationToken::new())
-            .into(),
+        tools: Toolbox::start(Vec::new(), &BTreeMap::new(), CancellationToken::new()).into(),
         streaming: true,
         limits: Limits::default(),
         require_approval: vec!["delete_*".to_owned()],
@@ -37,6 +37,27 @@ pub(crate) fn worker() -> Agent {
         time_limit: None,
         preambles: PreambleCache::default(),
     }
+}
+
+/// A run that may be repeated is offered no tool that must not be. Tools that become ready meanwhile must not be lost to it.
+#[tokio::test(flavor = "multi_thread")]
+async fn the_tools_of_a_server_that_becomes_ready_are_not_taken_for_absent() {
+    drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let serving = tokio::spawn(caipe_fixtures::mcp::serve(listener, caipe_fixtures::mcp::Options::default()));
+    for _ in 0..20 {
+        let servers = vec![ServerSpec::new("tools", Transport::http(&url))];
+        let tools = Toolbox::start(servers, &BTreeMap::new(), CancellationToken::new());
+        let agent = Agent { tools: tools.into(), ..worker() };
+        let mut before = agent.abilities(&RunInfo::default());
+        while !before.tools.contains("echo") {
+            assert!(!before.is_repeatable, "{before:?}");
+            tokio::task::yield_now().await;
+            before = agent.abilities(&RunInfo::default());
+        }
+    }
+    serving.abort();
 }
 
 fn names_of(specs: &[ToolSpec]) -> Vec<&str> {
