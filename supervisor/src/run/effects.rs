@@ -40,7 +40,8 @@ impl EffectRunner {
                 }
                 let own = state.calls.iter().find(|own| own.id == call);
                 let approved = own.map(|own| own.approved.as_slice()).unwrap_or_default().into();
-                let remaining = state.remaining_budget().map(Arc::new);
+                // A run that is part of a limited one is limited itself, unless the outer one only counts.
+                let remaining = state.remaining_budget().map(Arc::new).or_else(|| self.run.remaining.clone());
                 let run = RunInfo { approved, remaining, ..self.run.clone() };
                 self.delegate(call, &agent, prompt, resume, run);
             }
