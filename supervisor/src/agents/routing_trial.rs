@@ -56,6 +56,8 @@ impl RoutingTrial {
         });
         factory.delegates.replace(delegates, []);
         let build = factory.with(settings);
+        // The model reads the same tools as in a run.
+        factory.skills.refresh_local().await;
         let trial = Self { agent: build.supervisor(build.supervisor_toolbox()), shutdown };
         trial.agent.settled(&trial.shutdown).await;
         Ok(trial)
