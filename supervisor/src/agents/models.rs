@@ -86,16 +86,49 @@ impl<'a> ModelFactory<'a> {
     /// the provider. No variable replaces it, and it has no fallbacks. The name of a scripted model is its file.
     fn named(&self, text: &str) -> Result<Arc<dyn ChatModel>, Unusable> {
         let (provider, name) = split_provider(text);
-        let is_of_provider = |choice: &&Choice| provider.is_none_or(|provider| choice.provider == provider);
-        let declared = self.settings.spec.models.iter().find(is_of_provider);
-        let choice = declared.cloned().or_else(|| provider.map(choice_of));
+        let declared = self.declared(None, provider).cloned().or_else(|| provider.map(choice_of));
+        self.with_name(declared, name, Scope::Supervisor)
+    }
+
+    /// A model that an agent may ask, named in the same way; the provider must be one of the resource. A scripted model answers under
+    /// any name.
+    pub(super) fn allowed(&self, agent: &RenderedAgent, text: &str) -> Result<Arc<dyn ChatModel>, String> {
+        let (provider, name) = split_provider(text);
+        let scope = Scope::SubAgent(&agent.name);
+        let declared = self.declared(agent.model.as_ref(), provider);
+        let model = match (declared, provider) {
+            (Some(choice), _) if choice.provider == CrdProvider::Scripted => self.chosen(choice, scope),
+            (None, Some(provider)) if !self.settings.spec.models.is_empty() => {
+                return Err(format!("the resource has no model of the provider {}", provider.as_str()));
+            }
+            (declared, provider) => {
+                self.with_name(declared.cloned().or_else(|| provider.map(choice_of)), name, scope)
+            }
+        };
+        model
+            .map(|model| -> Arc<dyn ChatModel> { Arc::new(CountedModel(model)) })
+            .map_err(|error| error.to_string())
+    }
+
+    /// The first model of the resource, of this provider if there is one; an agent's own model comes first.
+    fn declared<'b>(&'b self, own: Option<&'b Choice>, provider: Option<CrdProvider>) -> Option<&'b Choice> {
+        let mut choices = own.into_iter().chain(&self.settings.spec.models);
+        choices.find(|choice| provider.is_none_or(|provider| choice.provider == provider))
+    }
+
+    fn with_name(
+        &self,
+        choice: Option<Choice>,
+        name: &str,
+        scope: Scope<'_>,
+    ) -> Result<Arc<dyn ChatModel>, Unusable> {
         let model = match choice {
             Some(choice) => {
                 let env = with_secrets(&self.settings.env, choice.secrets_dir.as_deref());
                 let choice = Choice { name: Some(name.to_owned()), script: None, ..choice };
-                model_settings(self.settings, &env, &choice, Scope::Supervisor)?
+                model_settings(self.settings, &env, &choice, scope)?
             }
-            None => inferred_model(self.settings, Scope::Supervisor)?,
+            None => inferred_model(self.settings, scope)?,
         };
         self.connected(&ModelSettings { model: name.to_owned(), fallbacks: Vec::new(), ..model })
     }
