@@ -113,10 +113,10 @@ async fn agents_work_and_a_judge_reads_the_answer() -> Result<()> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_tokens_of_agents_count() -> Result<()> {
-    let setup = echo(&["jira"])?.asks("one", &["jira"]).answers("none", "Nobody was asked.").setup()?;
+    let setup = echo(&["jira"])?.asks("one", &["jira"]).answers("zero", "Nobody was asked.").setup()?;
     let cases = "
   - { prompt: one, agents: [jira] }
-  - { prompt: none, agents: [] }";
+  - { prompt: zero, agents: [] }";
     let tokens = |evaluated: Evaluated| -> Result<Vec<u64>> {
         Ok(evaluated.results()?.iter().map(|result| result["tokens"].as_u64().unwrap_or_default()).collect())
     };
