@@ -47,8 +47,8 @@ fn file(setup: &Setup) -> String {
     setup.dir().join("supervisor.yaml").display().to_string()
 }
 
-fn verdict(criteria: &str, pass: bool, reason: &str) -> (Value, Value) {
-    let call = json!({ "name": "verdict", "arguments": { "pass": pass, "reason": reason } });
+fn verdict(criteria: &str, is_met: bool, reason: &str) -> (Value, Value) {
+    let call = json!({ "name": "verdict", "arguments": { "pass": is_met, "reason": reason } });
     (json!({ "agent": "judge", "user": criteria }), json!({ "calls": [call] }))
 }
 

@@ -181,6 +181,23 @@ async fn an_agent_reads_the_tasks_of_its_person_and_of_nobody_else() -> Result<(
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_acts_for_several_people_does_not_mix_their_tasks() -> Result<()> {
+    let supervisor = helper(DOMAINS)?.start().await?;
+    let ask = async |user: &str, text: &str| -> Result<String> {
+        let mut params = message(text, None);
+        params["message"]["metadata"] = json!({ "user_email": format!("{user}@example.com") });
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+        let answer = reqwest::Client::new().post(supervisor.url()).json(&request).send().await?;
+        Ok(answer.json::<Value>().await?["result"]["artifacts"].to_string())
+    };
+    ask("ann", "note alpha").await?;
+    ask("bob", "note bravo").await?;
+    let listed = ask("bob", "list").await?;
+    ensure!(listed.contains("note bravo") && !listed.contains("alpha"), "{listed}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_remote_agent_has_no_tasks_of_people() -> Result<()> {
     let setup =
         helper(DOMAINS)?.env("DISTRIBUTED_AGENTS", "helper").env("HELPER_AGENT_URL", "http://127.0.0.1:9");
