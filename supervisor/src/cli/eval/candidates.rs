@@ -61,7 +61,7 @@ impl Candidate {
     pub(super) async fn start(&self, options: Option<RunOptions>) -> anyhow::Result<Started> {
         Ok(match options {
             Some(options) => Started::Runs(RunTrial::start(&self.settings, options).await?),
-            None => Started::Routing(RoutingTrial::start(&self.settings).await?),
+            None => Started::Routing(Box::new(RoutingTrial::start(&self.settings).await?)),
         })
     }
 }
@@ -69,7 +69,7 @@ impl Candidate {
 /// A specification whose supervisor answers.
 pub(super) enum Started {
     /// No agent works.
-    Routing(RoutingTrial),
+    Routing(Box<RoutingTrial>),
     Runs(RunTrial),
 }
 
