@@ -39,7 +39,7 @@ const SKILL_CHARS: usize = 300;
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
 /// Keys of the front matter that are keys of an agent in the resource.
-const AGENT_KEYS: [&str; 13] = [
+const AGENT_KEYS: [&str; 16] = [
     "mcp",
     "tools",
     "findToolsAbove",
@@ -47,6 +47,9 @@ const AGENT_KEYS: [&str; 13] = [
     "web",
     "workspace",
     "verification",
+    "introspection",
+    "models",
+    "tasks",
     REQUIRE_APPROVAL,
     "readTools",
     "autoApprove",

@@ -27,7 +27,9 @@ use crate::resource::budget::Guards;
 use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::{Condensation, OAuth2};
-use crate::resource::tool_domains::{ShellTools, Verification, WebTools, Workspace};
+use crate::resource::tool_domains::{
+    Introspection, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
+};
 use crate::resource::workflow::Workflow;
 
 pub use budgets::{Budget, Budgets, ModelPrice, ToolBudget};
@@ -389,6 +391,15 @@ pub struct RenderedAgent {
     /// How it verifies what it changes, if its runs must not end without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
+    /// The tool `describe_self`, if it has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection: Option<Introspection>,
+    /// The tools that ask other models, if it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<ModelTools>,
+    /// The tools for the tasks of a person, if it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskTools>,
     /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
     /// Tools that a person may allow for the rest of a conversation (`*` matches anything).
@@ -610,6 +621,9 @@ impl RenderedSpec {
             web: None,
             workspace: None,
             verification: None,
+            introspection: None,
+            models: None,
+            tasks: None,
             mcp: Vec::new(),
             model: None,
             required_env: Vec::new(),

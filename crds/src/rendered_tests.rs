@@ -53,6 +53,9 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         web: None,
         workspace: None,
         verification: None,
+        introspection: None,
+        models: None,
+        tasks: None,
         require_approval: texts(&["delete_*"]),
         // The golden files are from before these fields.
         allow_always: Vec::new(),

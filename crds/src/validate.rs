@@ -10,6 +10,7 @@ use crate::names::{
 use crate::placement::SupportedPlacements;
 use crate::rendered::{Placement, RenderedSpec};
 use crate::resource::agent::{Agent, Identity};
+use crate::resource::agent_state::AgentPlacement;
 use crate::resource::approver::Approver;
 use crate::resource::common::{EnvVar, Resources, ServiceAccount, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
@@ -322,6 +323,9 @@ impl Found {
             || agent.web.is_some()
             || agent.workspace.is_some()
             || agent.verification.is_some()
+            || agent.introspection.is_some()
+            || agent.models.is_some()
+            || agent.tasks.is_some()
             || lists.iter().any(|list| !list.is_empty());
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()
@@ -366,6 +370,8 @@ impl Found {
             _ => rules::AGENT_REMOTE_ONLY,
         };
         self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
+        let is_remote = agent.placement == Some(AgentPlacement::Remote);
+        self.rule(path, agent.tasks.is_none() || !is_remote, rules::AGENT_TASKS_REMOTE);
     }
 
     fn approvers(&mut self, path: &str, approvers: &[Approver]) {

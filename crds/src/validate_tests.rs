@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 61] = [
+const CASES: [(&str, &str, &str, &str); 62] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -94,6 +94,12 @@ const CASES: [(&str, &str, &str, &str); 61] = [
         "spec.agents[0]",
         "{ agents: [{ name: a, image: b, tools: [c] }] }",
         "{ agents: [{ name: a, image: b, tools: [] }] }",
+    ),
+    (
+        rules::AGENT_TASKS_REMOTE,
+        "spec.agents[0]",
+        "{ agents: [{ name: jira, tasks: {}, placement: Remote }] }",
+        "{ agents: [{ name: jira, tasks: {}, placement: InProcess }, { name: github, tasks: {} }] }",
     ),
     (
         rules::AGENT_DELEGATES_SELF,

@@ -20,7 +20,9 @@ use caipe_crds::{
 use caipe_model::ScriptError;
 use caipe_net::{AllowList, AllowListError, Screen};
 
-pub(crate) use models::{ModelChoiceError, has_model_variables, inferred_model, model_settings};
+pub(crate) use models::{
+    ModelChoiceError, has_model_variables, inferred_model, model_settings, split_provider,
+};
 pub use reload::Reload;
 pub use scripts::Scripts;
 pub use single_agent::SingleAgent;
@@ -47,6 +49,8 @@ pub struct Settings {
     pub rendered: bool,
     /// The files of scripted models.
     pub scripts: Scripts,
+    /// The model that takes the place of the supervisor's models, as `NAME` or `PROVIDER/NAME`, if an evaluation chooses one.
+    pub model: Option<String>,
 }
 
 /// Why settings cannot be loaded.
@@ -97,6 +101,7 @@ impl std::fmt::Debug for Settings {
             .field("env", &self.env.keys())
             .field("rendered", &self.rendered)
             .field("scripts", &self.scripts)
+            .field("model", &self.model)
             .finish()
     }
 }
@@ -129,7 +134,8 @@ impl Settings {
     /// The settings of a specification, with the scripts that it names.
     pub(crate) fn new(resolved: Resolved, base: PathBuf, env: Environment, rendered: bool) -> Self {
         let Resolved { spec, warnings } = resolved;
-        let mut settings = Self { spec, warnings, base, env, rendered, scripts: Scripts::default() };
+        let (scripts, model) = (Scripts::default(), None);
+        let mut settings = Self { spec, warnings, base, env, rendered, scripts, model };
         settings.scripts = Scripts::read(models::script_files(&settings));
         settings
     }

@@ -35,7 +35,8 @@ pub struct RunInfo {
     pub always_allowed: Arc<AlwaysAllowed>,
     /// The calls of the agent that a person has approved with the form of a workflow.
     pub approved: Arc<[ApprovedCall]>,
-    /// What is left for it of the budget of the run that delegates, if that run is limited.
+    /// What is left for it of the budget of the run that delegates, if that run is limited. Without numbers, what it and its
+    /// agents use is only counted.
     pub remaining: Option<Arc<Budget>>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,

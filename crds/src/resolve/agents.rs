@@ -10,12 +10,24 @@ use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
 use crate::resource::agent::{Agent, InlineIdentity};
 use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
+use crate::resource::rules;
 use crate::values::patterns_meet;
 
 use super::{Context, Target, budgets, delegates, models, servers, store, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
-const BUILT_IN_TOOLS: [&str; 5] = ["get_current_date", "wait", "jq", "shell_exec", "web_fetch"];
+const BUILT_IN_TOOLS: [&str; 10] = [
+    "get_current_date",
+    "wait",
+    "jq",
+    "shell_exec",
+    "web_fetch",
+    "describe_self",
+    "list_models",
+    "ask_model",
+    "tasks_list",
+    "tasks_get",
+];
 
 /// The tools that call external agents. No field requires approval of the supervisor's calls.
 const A2A_TOOLS: [&str; 4] = ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming"];
@@ -91,6 +103,9 @@ fn render(
 ) -> Option<RenderedAgent> {
     let entry = catalogue::of_agent(agent);
     let placement = placement_of(cx, agent, requests)?;
+    if agent.tasks.is_some() && matches!(placement, Placement::Remote { .. }) {
+        cx.fault(format!("spec.agents[{}].tasks", agent.name), rules::AGENT_TASKS_REMOTE);
+    }
     Some(rendered(cx, agent, entry, placement, chain))
 }
 
@@ -128,6 +143,9 @@ pub(super) fn rendered(
         web: agent.web.clone(),
         workspace: agent.workspace.clone(),
         verification: agent.verification.clone(),
+        introspection: agent.introspection.clone(),
+        models: agent.models.clone(),
+        tasks: agent.tasks.clone(),
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),

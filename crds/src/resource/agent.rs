@@ -13,7 +13,9 @@ use super::mcp::McpServer;
 use super::model::ModelOverride;
 use super::rules;
 use super::settings::{ExternalStore, PromptSection};
-use super::tool_domains::{ShellTools, Verification, WebTools, Workspace};
+use super::tool_domains::{
+    Introspection, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
+};
 
 /// An agent. With a `name` only, it is an agent of the catalogue; `identity`, `external` and `image` select another kind.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -21,10 +23,11 @@ use super::tool_domains::{ShellTools, Verification, WebTools, Workspace};
 #[x_kube(
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
-    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.introspection) || has(self.models) || has(self.tasks) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
+    validation = Rule::new("!has(self.tasks) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
@@ -90,6 +93,16 @@ pub struct Agent {
     /// model has verified it or has been reminded twice; the answer names what is not verified.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
+    /// The tool `describe_self`: what the agent is, what it can call, and what is left of its budget.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub introspection: Option<Introspection>,
+    /// The tools `list_models` and `ask_model`: questions to other models.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub models: Option<ModelTools>,
+    /// The tools `tasks_list` and `tasks_get`: the tasks of the person on this supervisor. The agent must run in the supervisor's
+    /// process, which has the store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<TaskTools>,
     /// What the agent may do by itself. The default is `Ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AgentMode")]

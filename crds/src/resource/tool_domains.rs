@@ -32,6 +32,23 @@ pub struct WebTools {
     pub allow: Vec<String>,
 }
 
+/// The tool `describe_self`. It has no settings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Introspection {}
+
+/// The tools `list_models` and `ask_model`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ModelTools {
+    /// The models that the agent may ask: `NAME` at the provider of its own model, or `PROVIDER/NAME` at a provider of
+    /// `spec.model` or `spec.fallbacks`.
+    #[schemars(length(min = 1, max = 32), inner(length(min = 1, max = 128)))]
+    pub allow: Vec<String>,
+}
+
+/// The tools `tasks_list` and `tasks_get`: the tasks of the person whose request the agent works on. They only read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct TaskTools {}
+
 /// The workspace of an agent: the virtual files of its conversations.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Workspace {}

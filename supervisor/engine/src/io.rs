@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use caipe_model::{Completion, Message, ModelError};
+use caipe_model::{Completion, Message, ModelError, Usage};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -126,6 +126,17 @@ pub struct ToolOutput {
     /// The virtual files that the call has written, by path; `None` removes a file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Option<String>>,
+    /// What the call has used of a model, if it asked one. It counts for the run as a turn of its own model does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_use: Option<ModelUse>,
+}
+
+/// The tokens of a model that a tool has asked.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelUse {
+    /// As `provider/model`.
+    pub model: String,
+    pub usage: Usage,
 }
 
 impl ToolOutput {

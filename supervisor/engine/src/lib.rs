@@ -38,8 +38,8 @@ pub use form::{
     Form, FormField, REJECT, REQUEST_INPUT_TOOL, RESPOND,
 };
 pub use io::{
-    DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, Resume, ResumePoint,
-    ToolOutput,
+    DelegateUpdate, DelegationOutcome, Effect, Input, ModelDelta, ModelFailure, ModelUse, Resume,
+    ResumePoint, ToolOutput,
 };
 pub use loops::Loops;
 pub use names::{AgentName, CallId};

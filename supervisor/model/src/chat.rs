@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::StreamExt as _;
 use futures::stream::BoxStream;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -21,6 +22,30 @@ pub trait ChatModel: Send + Sync + fmt::Debug {
     /// The stream ends with exactly one [`ModelEvent::Finish`] or one error, and nothing follows either.
     /// Cancelling the token, or dropping the stream, closes the connection to the provider.
     fn stream(&self, request: ChatRequest, cancel: CancellationToken) -> ModelStream;
+}
+
+/// Waits for the whole of one model turn.
+///
+/// # Errors
+/// As the stream of [`ChatModel::stream`].
+pub async fn complete(
+    model: &dyn ChatModel,
+    request: ChatRequest,
+    cancel: CancellationToken,
+) -> Result<Completion, ModelError> {
+    let mut stream = model.stream(request, cancel);
+    while let Some(event) = stream.next().await {
+        if let ModelEvent::Finish(completion) = event? {
+            return Ok(completion);
+        }
+    }
+    let message = "the model's stream ended without an answer".to_owned();
+    Err(ModelError {
+        kind: ModelErrorKind::Truncated,
+        model: model.name().to_owned(),
+        message,
+        retry_after: None,
+    })
 }
 
 /// The pieces of one model turn.

@@ -20,7 +20,7 @@ mod timeouts;
 
 pub use chat::{
     ChatModel, ChatRequest, Completion, FinishReason, ModelError, ModelErrorKind, ModelEvent, ModelStream,
-    ToolSpec, Usage,
+    ToolSpec, Usage, complete,
 };
 pub use classify::{Failure, Subject, classify, header_wait};
 pub use message::{Message, Part, Role, ToolCall, ToolResult};

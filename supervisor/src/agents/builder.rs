@@ -31,7 +31,10 @@ use crate::mcp::{ServerSpec, Toolbox};
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
 use crate::skills::{self, SkillTools};
-use crate::tools::{A2aTools, ShellSettings, ShellTools, ToolSource, ToolSources, WebSettings, WebTools};
+use crate::tools::{
+    A2aTools, AgentFacts, AllowedModel, Introspection, ModelTools, ShellSettings, ShellTools, TaskReaderSlot,
+    TaskTools, ToolSource, ToolSources, WebSettings, WebTools,
+};
 
 /// The name of the supervisor in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -58,6 +61,8 @@ pub(super) struct InstanceFactory {
     /// The agents that supervisor and agents can delegate to.
     pub(super) delegates: Arc<Delegates>,
     pub(super) skills: Arc<SkillService>,
+    /// What reads the tasks of people, once the process serves them.
+    pub(super) tasks: TaskReaderSlot,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -71,8 +76,8 @@ impl InstanceFactory {
     ) -> Result<Self, reqwest::Error> {
         let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
         let remote_http = caipe_a2a::client::http_builder().build()?;
-        let delegates = Arc::default();
-        Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, shutdown })
+        let (delegates, tasks) = (Arc::default(), TaskReaderSlot::default());
+        Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, tasks, shutdown })
     }
 
     pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
@@ -205,6 +210,45 @@ impl InstanceBuilder<'_> {
         }
     }
 
+    /// The tools that ask other models, if they are configured.
+    fn models(&self, agent: &rendered::RenderedAgent) -> Option<Arc<dyn ToolSource>> {
+        let allow = &agent.models.as_ref()?.allow;
+        let allowed =
+            |name: &String| AllowedModel { name: name.clone(), model: self.models.allowed(agent, name) };
+        Some(Arc::new(ModelTools::new(&agent.name, allow.iter().map(allowed).collect())))
+    }
+
+    /// The tools for the tasks of a person, if they are configured.
+    fn tasks(&self, agent: &rendered::RenderedAgent) -> Option<Arc<dyn ToolSource>> {
+        agent.tasks.as_ref()?;
+        Some(Arc::new(TaskTools::new(self.factory.tasks.clone())))
+    }
+
+    /// All sources of an agent's tools. What describes the agent knows the others.
+    fn sources(
+        &self,
+        agent: &rendered::RenderedAgent,
+        toolbox: Arc<Toolbox>,
+        (domains, model, time_limit): (Vec<Arc<dyn ToolSource>>, &str, Option<Duration>),
+    ) -> ToolSources {
+        let others =
+            self.a2a(agent.a2a.as_ref()).into_iter().chain(self.skills(&agent.name, agent.skills.as_ref()));
+        let others = others.chain(domains).chain(self.models(agent)).chain(self.tasks(agent));
+        let sources = ToolSources::new(toolbox, others).with_find_above(agent.find_tools_above);
+        if agent.introspection.is_none() {
+            return sources;
+        }
+        let facts = AgentFacts {
+            name: agent.name.clone(),
+            title: agent.title.clone(),
+            description: agent.description.clone(),
+            model: model.to_owned(),
+            time_limit,
+        };
+        let described: Arc<dyn ToolSource> = Arc::new(Introspection::new(facts, sources.clone()));
+        sources.with(described)
+    }
+
     /// The tool servers of an in-process agent, which start at once. Secrets are read now.
     pub(super) fn toolbox(&self, spec: &InstanceSpec) -> Arc<Toolbox> {
         let agent = &spec.agent;
@@ -229,6 +273,8 @@ impl InstanceBuilder<'_> {
     pub(super) fn worker(&self, spec: &InstanceSpec, toolbox: Arc<Toolbox>) -> Agent {
         let (agent, general) = (&spec.agent, &self.settings.spec);
         let own = self.models.worker(&agent.name, agent.model.as_ref());
+        let model = own.unwrap_or_else(|| self.shared_model.clone());
+        let time_limit = agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis);
         let (mut domains, mut faults) = (Vec::new(), Vec::new());
         for domain in [self.shell(agent), Self::web(agent)] {
             match domain {
@@ -249,15 +295,8 @@ impl InstanceBuilder<'_> {
                 all: self.factory.delegates.clone(),
             }),
             condenser: self.models.condenser(Some(agent)),
-            model: own.unwrap_or_else(|| self.shared_model.clone()),
-            tools: ToolSources::new(
-                toolbox,
-                self.a2a(agent.a2a.as_ref())
-                    .into_iter()
-                    .chain(self.skills(&agent.name, agent.skills.as_ref()))
-                    .chain(domains),
-            )
-            .with_find_above(agent.find_tools_above),
+            tools: self.sources(agent, toolbox, (domains, model.name(), time_limit)),
+            model,
             streaming: general.streaming,
             limits: limits(&general.limits),
             require_approval: agent.require_approval.clone(),
@@ -273,7 +312,7 @@ impl InstanceBuilder<'_> {
             has_workspace: agent.workspace.is_some(),
             verification: agent.verification.clone(),
             budget: run_budget(agent.budget.as_ref(), general),
-            time_limit: agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis),
+            time_limit,
             preambles: PreambleCache::default(),
         }
     }

@@ -24,14 +24,17 @@ mod models;
 mod prober;
 mod registry;
 mod routing_trial;
+mod run_trial;
+mod trial;
 
 pub use doctor::{Examination, examine};
 pub use in_process::InProcessBackend;
 pub use mcp_servers::{missing_variables, server_specs};
-pub use models::unusable_models;
+pub use models::{judge_model, unusable_models};
 pub use registry::{AgentRegistry, AgentStatus, RegistryError, RegistryStatus};
-
-pub use routing_trial::{Routed, RoutingTrial};
+pub use routing_trial::RoutingTrial;
+pub use run_trial::{OfferedNames, RunOptions, RunTrial};
+pub use trial::TrialResult;
 
 #[cfg(test)]
 #[path = "tests/backend_contract/mod.rs"]

@@ -11,7 +11,9 @@ use caipe_model::{
 use futures::StreamExt;
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{ModelChoiceError, Settings, has_model_variables, inferred_model, model_settings};
+use crate::config::{
+    ModelChoiceError, Settings, has_model_variables, inferred_model, model_settings, split_provider,
+};
 use crate::metrics::CountedModel;
 use crate::secrets::with_secrets;
 
@@ -40,6 +42,9 @@ impl<'a> ModelFactory<'a> {
     /// The supervisor's usable models: the first one, with the others as fallbacks. If none is usable, every turn fails with
     /// the reason, so that the process keeps running and reports what is missing.
     pub(super) fn supervisor(&self) -> Arc<dyn ChatModel> {
+        if let Some(name) = &self.settings.model {
+            return usable(self.named(name));
+        }
         let choices = self.settings.spec.models.iter();
         let chain: Vec<_> = choices.map(|choice| usable(self.chosen(choice, Scope::Supervisor))).collect();
         let mut able = chain.iter().filter(|model| model.name() != UnavailableModel::NAME).cloned();
@@ -77,6 +82,57 @@ impl<'a> ModelFactory<'a> {
         }
     }
 
+    /// The model with this name, as `NAME` of the supervisor's provider or as `PROVIDER/NAME`, with the settings of the resource for
+    /// the provider. No variable replaces it, and it has no fallbacks. The name of a scripted model is its file.
+    fn named(&self, text: &str) -> Result<Arc<dyn ChatModel>, Unusable> {
+        let (provider, name) = split_provider(text);
+        let declared = self.declared(None, provider).cloned().or_else(|| provider.map(choice_of));
+        self.with_name(declared, name, Scope::Supervisor)
+    }
+
+    /// A model that an agent may ask, named in the same way; the provider must be one of the resource. A scripted model answers under
+    /// any name.
+    pub(super) fn allowed(&self, agent: &RenderedAgent, text: &str) -> Result<Arc<dyn ChatModel>, String> {
+        let (provider, name) = split_provider(text);
+        let scope = Scope::SubAgent(&agent.name);
+        let declared = self.declared(agent.model.as_ref(), provider);
+        let model = match (declared, provider) {
+            (Some(choice), _) if choice.provider == CrdProvider::Scripted => self.chosen(choice, scope),
+            (None, Some(provider)) if !self.settings.spec.models.is_empty() => {
+                return Err(format!("the resource has no model of the provider {}", provider.as_str()));
+            }
+            (declared, provider) => {
+                self.with_name(declared.cloned().or_else(|| provider.map(choice_of)), name, scope)
+            }
+        };
+        model
+            .map(|model| -> Arc<dyn ChatModel> { Arc::new(CountedModel(model)) })
+            .map_err(|error| error.to_string())
+    }
+
+    /// The first model of the resource, of this provider if there is one; an agent's own model comes first.
+    fn declared<'b>(&'b self, own: Option<&'b Choice>, provider: Option<CrdProvider>) -> Option<&'b Choice> {
+        let mut choices = own.into_iter().chain(&self.settings.spec.models);
+        choices.find(|choice| provider.is_none_or(|provider| choice.provider == provider))
+    }
+
+    fn with_name(
+        &self,
+        choice: Option<Choice>,
+        name: &str,
+        scope: Scope<'_>,
+    ) -> Result<Arc<dyn ChatModel>, Unusable> {
+        let model = match choice {
+            Some(choice) => {
+                let env = with_secrets(&self.settings.env, choice.secrets_dir.as_deref());
+                let choice = Choice { name: Some(name.to_owned()), script: None, ..choice };
+                model_settings(self.settings, &env, &choice, scope)?
+            }
+            None => inferred_model(self.settings, scope)?,
+        };
+        self.connected(&ModelSettings { model: name.to_owned(), fallbacks: Vec::new(), ..model })
+    }
+
     fn inferred(&self, scope: Scope<'_>) -> Result<Arc<dyn ChatModel>, Unusable> {
         self.connected(&inferred_model(self.settings, scope)?)
     }
@@ -93,6 +149,39 @@ impl<'a> ModelFactory<'a> {
             Some(text) => Ok(Arc::new(Scripted::from_yaml(&model.model, text)?)),
             None => Ok(connect(model, self.http.clone())?),
         }
+    }
+}
+
+/// The model that judges answers: the one with this name, or else the first usable one of the supervisor.
+///
+/// # Errors
+/// When it cannot be used, such as for a missing key.
+pub fn judge_model(settings: &Settings, name: Option<&str>) -> Result<Arc<dyn ChatModel>, String> {
+    let models = ModelFactory::new(settings, reqwest::Client::new());
+    match name {
+        Some(name) => {
+            let model = models.named(name).map_err(|error| error.to_string())?;
+            Ok(Arc::new(CountedModel(model)))
+        }
+        None => match models.supervisor() {
+            model if model.name() == UnavailableModel::NAME => {
+                Err("no model of the resource can be asked; the log says what is missing".to_owned())
+            }
+            model => Ok(model),
+        },
+    }
+}
+
+/// A provider with its default settings.
+fn choice_of(provider: CrdProvider) -> Choice {
+    Choice {
+        provider,
+        name: None,
+        base_url: None,
+        secrets_dir: None,
+        temperature: None,
+        max_output_tokens: None,
+        script: None,
     }
 }
 

@@ -1,6 +1,6 @@
 //! The agents of this process: builds them from the specification, and migrates them when it changes.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use caipe_crds::internal_status::Report;
@@ -19,6 +19,7 @@ use super::models::UnavailableModel;
 use crate::agent::{Agent, CurrentSupervisor, PreviousPlacement};
 use crate::config::Settings;
 use crate::skills::{self, SkillsError};
+use crate::tools::TaskReader;
 
 /// The interval at which an instance that is not ready is checked without a change of its phase.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -145,6 +146,11 @@ impl AgentRegistry {
     /// Sets the reason why the newest settings were refused; the applied ones stay.
     pub fn note_refusal(&self, reason: Option<String>) {
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = reason;
+    }
+
+    /// Lets agents read the tasks of the people that they work for.
+    pub fn serve_tasks(&self, reader: Weak<dyn TaskReader>) {
+        self.factory.tasks.set(reader);
     }
 
     /// The skills.

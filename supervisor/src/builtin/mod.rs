@@ -29,11 +29,33 @@ pub(crate) const READ_SKILL_FILE: &str = "read_skill_file";
 pub(crate) const SHELL_EXEC: &str = "shell_exec";
 /// The tool of `crate::tools::WebTools`.
 pub(crate) const WEB_FETCH: &str = "web_fetch";
+/// The tool of `crate::tools::Introspection`.
+pub(crate) const DESCRIBE_SELF: &str = "describe_self";
+/// The tools of `crate::tools::ModelTools`.
+pub(crate) const LIST_MODELS: &str = "list_models";
+pub(crate) const ASK_MODEL: &str = "ask_model";
+/// The tools of `crate::tools::TaskTools`.
+pub(crate) const TASKS_LIST: &str = "tasks_list";
+pub(crate) const TASKS_GET: &str = "tasks_get";
+
+/// The names of the tools of other modules.
+const RESERVED: [&str; 10] = [
+    FIND_SKILLS,
+    USE_SKILL,
+    READ_SKILL_FILE,
+    SHELL_EXEC,
+    WEB_FETCH,
+    DESCRIBE_SELF,
+    LIST_MODELS,
+    ASK_MODEL,
+    TASKS_LIST,
+    TASKS_GET,
+];
 
 /// Whether a name is that of a built-in tool or of one of the engine, in any case. A server's tool must not have it.
 pub fn is_builtin(name: &str) -> bool {
-    let own = [DATE, WAIT, JQ, FIND_SKILLS, USE_SKILL, READ_SKILL_FILE, SHELL_EXEC, WEB_FETCH];
-    caipe_engine::is_builtin(name) || own.iter().any(|own| own.eq_ignore_ascii_case(name))
+    let mut own = [DATE, WAIT, JQ].into_iter().chain(RESERVED);
+    caipe_engine::is_builtin(name) || own.any(|own| own.eq_ignore_ascii_case(name))
 }
 
 /// The built-in tools.

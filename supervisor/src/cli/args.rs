@@ -64,7 +64,7 @@ pub(super) enum Command {
     Agents(Agents),
     /// Check a CaipeSupervisor file: prints every fault with its path
     Check(Check),
-    /// Try how a supervisor routes a set of requests, and compare two specifications
+    /// Try what a supervisor does with a set of requests, and compare two specifications
     Eval(Eval),
     /// Serve a tool server that speaks MCP on its stdin and stdout over streamable HTTP, on loopback
     McpBridge(McpBridge),
@@ -183,10 +183,10 @@ pub(super) struct Card {
     pub(super) signing: Signing,
 }
 
-/// Tries the routing of a supervisor.
+/// Tries what a supervisor does with requests.
 #[derive(Debug, clap::Args)]
 pub(super) struct Eval {
-    /// The requests with the agents that they are for; `routing` is the set of the program
+    /// The requests and what they demand; `routing` is the set of the program
     pub(super) cases: String,
 
     /// A CaipeSupervisor resource; without it the core agents
@@ -197,7 +197,39 @@ pub(super) struct Eval {
     #[arg(long, value_name = "FILE")]
     pub(super) with: Option<PathBuf>,
 
-    /// Requests at the same time
+    /// The supervisor's model, as NAME or PROVIDER/NAME, instead of those of the resource
+    #[arg(long)]
+    pub(super) model: Option<String>,
+
+    /// Another model of the supervisor, to compare
+    #[arg(long, value_name = "MODEL")]
+    pub(super) with_model: Option<String>,
+
+    /// A file with the supervisor's system prompt, instead of that of the resource
+    #[arg(long, value_name = "FILE")]
+    pub(super) prompt: Option<PathBuf>,
+
+    /// A file with another system prompt, to compare
+    #[arg(long, value_name = "FILE")]
+    pub(super) with_prompt: Option<PathBuf>,
+
+    /// Let the agents work, with their tools and models; without it each gives a fixed answer
+    #[arg(long)]
+    pub(super) run: bool,
+
+    /// Seconds that a case may take with --run
+    #[arg(long, requires = "run", default_value_t = 300, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+    pub(super) timeout: u32,
+
+    /// Approve each call that needs an approval; without it such calls are rejected
+    #[arg(long, requires = "run")]
+    pub(super) approve: bool,
+
+    /// The model that judges answers, as NAME or PROVIDER/NAME; by default that of the resource
+    #[arg(long, requires = "run", value_name = "MODEL")]
+    pub(super) judge: Option<String>,
+
+    /// Cases at the same time
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(super) parallel: u8,
 

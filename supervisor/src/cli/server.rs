@@ -31,6 +31,7 @@ use crate::http::{
 };
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
+use crate::tools::TaskReader;
 
 #[cfg(not(feature = "mongodb"))]
 pub(super) use external_store::WITHOUT_MONGODB;
@@ -136,6 +137,10 @@ impl Server {
             args.run_timeout,
             args.log_memory_mib << 20,
         );
+        if runs.serves_people() {
+            let reader: Arc<dyn TaskReader> = runs.clone();
+            registry.serve_tasks(Arc::downgrade(&reader));
+        }
         let pushes = pushes(args, &runs, &store)?;
         let cards = signed_cards(args, config, config.settings, address, security)?;
         let task_api = Arc::new(TaskApi::new(runs.clone(), cards, pushes.clone()));

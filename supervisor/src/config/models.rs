@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use caipe_crds::rendered::ModelChoice as Choice;
+use caipe_crds::resource::model::Provider as CrdProvider;
 use caipe_model::{ModelChoice, ModelSettings, Provider, Scope, SettingsError};
 
 use super::{Environment, Settings};
@@ -74,6 +75,15 @@ pub(crate) fn inferred_model(
 ) -> Result<ModelSettings, ModelChoiceError> {
     let choice = ModelChoice { timeout: Some(timeout(settings)), ..ModelChoice::default() };
     Ok(ModelSettings::resolve(&settings.env, scope, &choice)?)
+}
+
+/// The provider and the name of a model that is given as `NAME` or `PROVIDER/NAME`. Names contain slashes too.
+pub(crate) fn split_provider(text: &str) -> (Option<CrdProvider>, &str) {
+    let known = |name: &str| CrdProvider::ALL.into_iter().find(|provider| provider.as_str() == name);
+    match text.split_once('/').map(|(provider, name)| (known(provider), name)) {
+        Some((Some(provider), name)) => (Some(provider), name),
+        _ => (None, text),
+    }
 }
 
 const fn timeout(settings: &Settings) -> Duration {

@@ -16,7 +16,7 @@ use super::model_turn::ModelTurn;
 use crate::agent::BackendLease;
 use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, RunInfo};
 use crate::metrics::metrics;
-use crate::tools::{Caller, Progress};
+use crate::tools::{Caller, Progress, RunStatus};
 
 /// Events of a delegation that may wait for the driver; a slow driver slows the reading of the agent's stream.
 const EVENT_QUEUE: usize = 64;
@@ -40,7 +40,8 @@ impl EffectRunner {
                 }
                 let own = state.calls.iter().find(|own| own.id == call);
                 let approved = own.map(|own| own.approved.as_slice()).unwrap_or_default().into();
-                let remaining = state.remaining_budget().map(Arc::new);
+                // A run that is part of a limited one is limited itself, unless the outer one only counts.
+                let remaining = state.remaining_budget().map(Arc::new).or_else(|| self.run.remaining.clone());
                 let run = RunInfo { approved, remaining, ..self.run.clone() };
                 self.delegate(call, &agent, prompt, resume, run);
             }
@@ -56,9 +57,13 @@ impl EffectRunner {
         let sender = self.sender.clone();
         let (progress, received) = mpsc::channel(PROGRESS_QUEUE);
         let files = state.files.clone();
-        let caller = Caller { call: call.clone(), run: self.run.clone(), files, progress };
         let span = tracing::debug_span!("tool", agent = %self.agent.name, tool);
         let source = self.agent.tools.source_of(&tool);
+        let status = source.reads_status().then(|| {
+            let (abilities, counters) = (state.abilities.clone(), &state.counters);
+            Arc::new(RunStatus { abilities, spent: counters.spent, tools: counters.budgets.clone() })
+        });
+        let caller = Caller { call: call.clone(), run: self.run.clone(), files, progress, status };
         let arguments = if let Value::Object(arguments) = arguments { arguments } else { Map::new() };
         let work = async move {
             let started = Instant::now();

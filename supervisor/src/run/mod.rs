@@ -21,6 +21,7 @@ mod pending_interactions;
 mod recovery;
 mod service;
 mod start;
+mod task_reader;
 
 pub use caller::{Caller, Person};
 pub use driver::{Batch, Driver, Sink, SinkError, Withdrawal};

@@ -28,7 +28,8 @@ async fn service(dir: &std::path::Path, skills: &[(&str, &str)]) -> Arc<SkillSer
 /// Calls a tool: its output, and the progress that the person sees.
 async fn call(tools: &SkillTools, tool: &str, arguments: Value) -> (ToolOutput, Vec<String>) {
     let (progress, mut received) = mpsc::channel(4);
-    let caller = Caller { call: "c".to_owned(), run: RunInfo::default(), files: Arc::default(), progress };
+    let (call, run, files) = ("c".to_owned(), RunInfo::default(), Arc::default());
+    let caller = Caller { call, run, files, progress, status: None };
     let Value::Object(arguments) = arguments else { panic!() };
     let output = tools.call(tool, arguments, caller, CancellationToken::new()).await;
     let mut seen = Vec::new();

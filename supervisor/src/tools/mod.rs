@@ -1,7 +1,10 @@
 //! The sources of tools of an agent, each a [`ToolSource`]: the [built-in ones](crate::builtin), those that call third-party A2A
-//! agents ([`A2aTools`]), the shell ([`ShellTools`]), web pages ([`WebTools`]), and those of the MCP servers.
+//! agents ([`A2aTools`]), the shell ([`ShellTools`]), web pages ([`WebTools`]), what the agent knows of itself ([`Introspection`]), other
+//! models ([`ModelTools`]), tasks ([`TaskTools`]), and those of the MCP servers.
 
 mod a2a;
+mod introspection;
+mod models;
 #[cfg(target_os = "linux")]
 mod shell;
 #[cfg(not(target_os = "linux"))]
@@ -9,10 +12,14 @@ mod shell;
 mod shell;
 mod shell_settings;
 mod source;
+mod tasks;
 mod web;
 
-pub use a2a::{A2aTools, A2aToolsError, Caller, Progress};
+pub use a2a::{A2aTools, A2aToolsError, Caller, Progress, RunStatus};
+pub use introspection::{AgentFacts, Introspection};
+pub use models::{AllowedModel, ModelTools};
 pub use shell::{ShellTools, Unconfined, shell_process};
 pub use shell_settings::ShellSettings;
 pub use source::{ToolSource, ToolSources};
+pub use tasks::{ListedTask, ReadTask, TaskReader, TaskReaderSlot, TaskTools};
 pub use web::{WebSettings, WebTools, WebToolsError};

@@ -18,6 +18,11 @@ pub trait ToolSource: Send + Sync + fmt::Debug {
     /// The tools that it offers now, in a stable order; the same `Arc` until they change.
     fn list(&self) -> Arc<[OfferedTool]>;
 
+    /// Whether its tools read [`Caller::status`].
+    fn reads_status(&self) -> bool {
+        false
+    }
+
     /// Calls a tool that it offers. A failure is an output with `is_error`, for the model. Cancelling ends the call at once.
     async fn call(
         &self,
@@ -110,6 +115,13 @@ impl ToolSources {
     #[must_use]
     pub fn with_find_above(self, tokens: Option<u32>) -> Self {
         Self { find_above: tokens.map_or(self.find_above, u64::from), ..self }
+    }
+
+    /// With a further source.
+    #[must_use]
+    pub fn with(mut self, source: Arc<dyn ToolSource>) -> Self {
+        self.others.push(source);
+        self
     }
 
     /// What they offer now.

@@ -72,6 +72,7 @@ impl Sandbox {
             run: RunInfo::default(),
             files: Arc::new(files),
             progress: mpsc::channel(1).0,
+            status: None,
         };
         let arguments = json!({"command": command, "timeout_seconds": seconds});
         self.tools.call("shell_exec", arguments.as_object().unwrap().clone(), caller, cancel).await

@@ -218,31 +218,3 @@ async fn prompt_prints_the_prompt_with_the_sections_of_the_resource() -> Result<
     ensure!(!unknown.status.success() && fault.contains("name supervisor or one of jira"), "{fault}");
     Ok(())
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn eval_compares_the_agents_that_are_asked_with_those_of_the_cases() -> Result<()> {
-    let setup = echo(&["jira", "github"])?.asks("compare", &["jira", "github"]).setup()?;
-    let (file, cases) = (setup.dir().join("supervisor.yaml"), setup.dir().join("cases.yaml"));
-    let cases_text = "cases:
-  - { prompt: compare these, agents: [jira, github], words: [these] }
-  - { prompt: compare those, agents: [jira] }
-  - { prompt: a page, agents: [confluence] }\n";
-    std::fs::write(&cases, cases_text)?;
-    let (file, cases) = (file.to_str().context("no text")?, cases.to_str().context("no text")?);
-    let output = setup.run(&["eval", cases, "-f", file, "--with", file]).await?;
-    let (text, words) =
-        (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr).into_owned());
-    ensure!(output.status.code() == Some(1), "half of the cases fail: {text}{words}");
-    ensure!(words.contains("1 of 3 cases are left out"), "{words}");
-    ensure!(text.contains(&format!("compare those\n  {file}: asked as well: github\n")), "{text}");
-    ensure!(text.matches("1 of 2 cases pass").count() == 2 && !text.contains("compare these"), "{text}");
-    let enough = setup.run(&["eval", cases, "-f", file, "-o", "json", "--at-least", "50"]).await?;
-    ensure!(enough.status.success(), "{}", String::from_utf8_lossy(&enough.stderr));
-    let results = lines(&enough.stdout)?;
-    assert_eq!(results[0]["results"][0]["agents"], json!(["jira", "github"]));
-    assert_eq!(results[1]["results"][0]["faults"], json!(["asked as well: github"]));
-    let missing = setup.run(&["eval", "nowhere.yaml", "-f", file]).await?;
-    let words = String::from_utf8_lossy(&missing.stderr);
-    ensure!(words.contains("nowhere.yaml") && words.contains("routing"), "{words}");
-    Ok(())
-}

@@ -19,6 +19,7 @@ mod cors;
 mod depth;
 mod encryption;
 mod environment_page;
+mod evaluation;
 mod kb;
 mod kill;
 mod knowledge;

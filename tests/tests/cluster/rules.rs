@@ -75,6 +75,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "is always remote",
         ),
         (
+            "spec.agents[0]",
+            of_agent(&json!({"tasks": {}, "placement": "Remote"})),
+            "which a remote agent does not reach",
+        ),
+        (
             "spec.replicas",
             json!({"spec": {"replicas": 2}}),
             "more than 1 needs a store that the replicas share",

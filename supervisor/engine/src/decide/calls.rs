@@ -3,7 +3,7 @@
 use crate::abilities::AnswerMode;
 use crate::effects::Effects;
 use crate::event::{Emit, EventKind, Outcome, RunEvent};
-use crate::io::{Effect, Resume, ToolOutput};
+use crate::io::{Effect, ModelUse, Resume, ToolOutput};
 use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::source;
@@ -74,7 +74,11 @@ pub(super) fn tool_finished(
     if state.phase != Phase::Calls || !state.calls.iter().any(|call| is_running_tool(call, id)) {
         return;
     }
-    let ToolOutput { mut content, is_error, exit_code, files } = output;
+    let ToolOutput { mut content, is_error, exit_code, files, model_use } = output;
+    if let Some(ModelUse { model, usage }) = model_use {
+        state.counters.usage += usage;
+        state.counters.spent.add_turn(&state.abilities.budget, &model, usage);
+    }
     if let Some(by) = &state.abilities.verification {
         let succeeded = !is_error && exit_code.unwrap_or_default() == 0;
         let tool = state.calls.iter().find(|call| call.id == id).map(|call| call.name.as_str());

@@ -1,8 +1,10 @@
 //! Budgets: of tools, and those of the knowledge base.
 
 use caipe_engine::{
-    Abilities, AnswerMode, Budget, DelegateUpdate, Effect, Input, Outcome, Price, Spent, ToolTraits,
+    Abilities, AnswerMode, Budget, DelegateUpdate, Effect, Input, ModelUse, Outcome, Price, Spent,
+    ToolOutput, ToolTraits,
 };
+use caipe_model::Usage;
 use serde_json::{Value, json};
 
 use crate::sim::{Sim, abilities, answer, story};
@@ -264,6 +266,20 @@ fn tokens_and_money_are_counted_with_those_of_delegations() {
     let effects = story(&sim.agent_answers("t", "Done."));
     assert!(effects.iter().any(|line| line.starts_with("limited by tokens")), "{effects:?}");
     assert_eq!(sim.state.counters.spent, Spent { calls: 8, tokens: 1000, cost: 20_000_005 });
+}
+
+#[test]
+fn a_model_that_a_tool_has_asked_counts() {
+    let price = Price { input: 2, cached: 0, output: 5 };
+    let prices = [("small".to_owned(), price)].into();
+    let mut sim = limited(Budget { tokens: Some(131), cost: Some(1000), prices, ..Budget::default() });
+    sim.model("", &[("c", "search", "{}")]);
+    let usage = Usage { input_tokens: 100, output_tokens: 20, ..Usage::default() };
+    let model_use = Some(ModelUse { model: "openai/small".to_owned(), usage });
+    let output = ToolOutput { model_use, ..ToolOutput::ok("4") };
+    let effects = story(&sim.feed(Input::ToolFinished { call: "c".to_owned(), output, time_ms: 0 }));
+    assert_eq!(sim.state.counters.spent, Spent { calls: 1, tokens: 131, cost: 300 });
+    assert!(effects.iter().any(|line| line.starts_with("limited by tokens")), "{effects:?}");
 }
 
 #[test]

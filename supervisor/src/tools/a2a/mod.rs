@@ -19,7 +19,7 @@ mod tool_specs;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use caipe_engine::{AgentName, ToolOutput};
+use caipe_engine::{Abilities, AgentName, Spent, ToolOutput, ToolSpent};
 use serde_json::{Map, Value};
 use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
@@ -51,6 +51,17 @@ pub struct Caller {
     /// The virtual files of the conversation when the call began, by path.
     pub files: Arc<BTreeMap<String, String>>,
     pub progress: mpsc::Sender<Progress>,
+    /// What the run may do and has used, for a source that [reads it](super::ToolSource::reads_status).
+    pub status: Option<Arc<RunStatus>>,
+}
+
+/// What a run may do and has used, when a call of it began.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RunStatus {
+    pub abilities: Abilities,
+    pub spent: Spent,
+    /// What is used of the budgets of tools, by their keys.
+    pub tools: BTreeMap<String, ToolSpent>,
 }
 
 impl A2aTools {

@@ -44,7 +44,13 @@ pub(super) fn tool_output(
         }
     };
     let exit_code = exit_code(ending);
-    ToolOutput { content: content.trim_end().to_owned(), is_error: exit_code.is_none(), exit_code, files }
+    ToolOutput {
+        content: content.trim_end().to_owned(),
+        is_error: exit_code.is_none(),
+        exit_code,
+        files,
+        model_use: None,
+    }
 }
 
 /// The code as shells report it. A command that was stopped has none.

@@ -111,6 +111,7 @@ async fn call(tools: &WebTools, arguments: Value) -> ToolOutput {
         run: RunInfo::default(),
         files: Arc::default(),
         progress: mpsc::channel(1).0,
+        status: None,
     };
     tools.call(FETCH, arguments.as_object().unwrap().clone(), caller, CancellationToken::new()).await
 }
