@@ -96,7 +96,8 @@ impl ModelTools {
         cancel: CancellationToken,
     ) -> Result<ToolOutput, String> {
         let tokens = answer_tokens(&question, status)?;
-        let _permit = self.permits.acquire().await.map_err(|error| error.to_string())?;
+        let permit = cancel.run_until_cancelled(self.permits.acquire()).await;
+        let _permit = permit.ok_or("The call was stopped.")?.map_err(|error| error.to_string())?;
         let request = ChatRequest {
             system: question.system.into(),
             messages: vec![Arc::new(Message::text(Role::User, question.prompt))],

@@ -14,13 +14,23 @@ fn tools(script: &str) -> ModelTools {
 }
 
 async fn call(tools: &ModelTools, tool: &str, arguments: Value, left: Option<u64>) -> ToolOutput {
+    stoppable(tools, tool, arguments, left, CancellationToken::new()).await
+}
+
+async fn stoppable(
+    tools: &ModelTools,
+    tool: &str,
+    arguments: Value,
+    left: Option<u64>,
+    cancel: CancellationToken,
+) -> ToolOutput {
     let budget = Budget { tokens: left.map(|left| left + 100), prices: BTreeMap::new(), ..Budget::default() };
     let abilities = Abilities { budget, ..Abilities::default() };
     let spent = Spent { tokens: 100, ..Spent::default() };
     let status = Some(Arc::new(RunStatus { abilities, spent, tools: BTreeMap::new() }));
     let (call, run, files) = ("c".to_owned(), RunInfo::default(), Arc::default());
     let caller = Caller { call, run, files, progress: mpsc::channel(1).0, status };
-    tools.call(tool, arguments.as_object().unwrap().clone(), caller, CancellationToken::new()).await
+    tools.call(tool, arguments.as_object().unwrap().clone(), caller, cancel).await
 }
 
 #[tokio::test]
@@ -57,4 +67,16 @@ async fn other_models_and_long_questions_are_refused() {
         assert!(output.is_error && output.content.contains(expected), "{output:?}");
         assert_eq!(output.model_use, None);
     }
+}
+
+#[tokio::test]
+async fn a_question_that_waits_for_others_can_be_stopped() {
+    let tools = tools("turns: [{ reply: { text: late } }]");
+    let _others = tools.permits.acquire_many(PARALLEL.try_into().unwrap()).await.unwrap();
+    let cancel = CancellationToken::new();
+    cancel.cancel();
+    let asked = json!({ "model": "small", "prompt": "why?" });
+    let waiting = stoppable(&tools, ASK, asked, None, cancel);
+    let output = tokio::time::timeout(Duration::from_secs(10), waiting).await.unwrap();
+    assert!(output.is_error && output.content.contains("stopped"), "{output:?}");
 }
