@@ -28,7 +28,7 @@ pub struct ShellTools {
 pub struct WebTools {
     /// The permitted destinations: hosts, `*.domain`, addresses, each with an optional `:port`, and networks; `*` means every
     /// public address.
-    #[schemars(length(min = 1, max = 64), extend("items" = destination()))]
+    #[schemars(length(min = 1, max = 20), extend("items" = destination()))]
     pub allow: Vec<String>,
 }
 

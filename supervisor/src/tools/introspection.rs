@@ -59,6 +59,14 @@ impl Introspection {
     fn description(&self, status: &RunStatus) -> Value {
         let AgentFacts { name, title, description, model, time_limit } = &self.facts;
         let limits = &status.abilities.limits;
+        let mut described = json!({
+            "steps": limits.steps,
+            "contextTokens": limits.context_tokens,
+            "toolOutputChars": limits.tool_output_chars,
+        });
+        if let Some(limit) = time_limit {
+            described["seconds"] = limit.as_secs().into();
+        }
         json!({
             "name": name,
             "title": title,
@@ -67,12 +75,7 @@ impl Introspection {
             "programVersion": env!("CARGO_PKG_VERSION"),
             "tools": self.tools(status),
             "agents": status.abilities.agents,
-            "limits": {
-                "steps": limits.steps,
-                "contextTokens": limits.context_tokens,
-                "toolOutputChars": limits.tool_output_chars,
-                "seconds": time_limit.map(|limit| limit.as_secs()),
-            },
+            "limits": described,
             "budget": budget(status),
         })
     }
