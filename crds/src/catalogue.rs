@@ -10,11 +10,12 @@ use crate::names::normal;
 use crate::placement::SupportedPlacements;
 use crate::rendered::{CheckCall, RefusedCalls};
 use crate::resource::agent::Agent;
+use crate::resource::tool_domains::Workspace;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
 
 /// Name and text of each data file, in the order in which agents are listed: upstream's `SINGLE_NODE_AGENTS`, then
 /// the others.
-const FILES: [(&str, &str); 20] = [
+const FILES: [(&str, &str); 23] = [
     ("github", include_str!("../catalogue/github.yaml")),
     ("gitlab", include_str!("../catalogue/gitlab.yaml")),
     ("aigateway", include_str!("../catalogue/aigateway.yaml")),
@@ -35,6 +36,9 @@ const FILES: [(&str, &str); 20] = [
     ("victorops", include_str!("../catalogue/victorops.yaml")),
     ("petstore", include_str!("../catalogue/petstore.yaml")),
     ("jarvis", include_str!("../catalogue/jarvis.yaml")),
+    ("researcher", include_str!("../catalogue/researcher.yaml")),
+    ("deep-thinker", include_str!("../catalogue/deep-thinker.yaml")),
+    ("writer", include_str!("../catalogue/writer.yaml")),
 ];
 
 /// An agent of the catalogue.
@@ -62,6 +66,12 @@ pub struct Entry {
     pub env: Vec<Variable>,
     #[serde(default)]
     pub servers: Vec<Server>,
+    /// Its workspace, unless the resource declares one.
+    pub workspace: Option<Workspace>,
+    /// Most turns of its model, unless the resource has a number.
+    pub max_turns: Option<u32>,
+    /// How many words its answers shall have at most, unless the resource has a number.
+    pub max_answer_words: Option<u32>,
 }
 
 /// A variable that an agent reads.

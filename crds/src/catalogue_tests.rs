@@ -27,7 +27,8 @@ fn the_core_agents_are_upstreams_fourteen() {
 fn an_agent_that_runs_here_says_how_and_one_that_does_not_says_nothing() {
     for entry in entries() {
         let here = entry.placements != SupportedPlacements::RemoteOnly;
-        assert_eq!(here, !entry.servers.is_empty(), "{}: servers", entry.name);
+        let works = !entry.servers.is_empty() || entry.workspace.is_some();
+        assert_eq!(here, works, "{}: servers or a workspace", entry.name);
         let lines = entry.system_prompt.lines().filter(|line| !line.is_empty()).count();
         assert_eq!(here, (10..=25).contains(&lines), "{}: {lines} lines of prompt", entry.name);
         assert!(here || !entry.core, "{}: a core agent must run without an address", entry.name);

@@ -39,7 +39,7 @@ const SKILL_CHARS: usize = 300;
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
 /// Keys of the front matter that are keys of an agent in the resource.
-const AGENT_KEYS: [&str; 16] = [
+const AGENT_KEYS: [&str; 18] = [
     "mcp",
     "tools",
     "findToolsAbove",
@@ -50,6 +50,8 @@ const AGENT_KEYS: [&str; 16] = [
     "introspection",
     "models",
     "tasks",
+    "maxTurns",
+    "maxAnswerWords",
     REQUIRE_APPROVAL,
     "readTools",
     "autoApprove",
@@ -122,6 +124,11 @@ pub fn parse(name: &str, identity: &str, context: Option<&str>) -> Result<Docume
 }
 
 impl Document {
+    /// The keys of the front matter that configure the agent.
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &str> {
+        self.settings.keys().map(String::as_str)
+    }
+
     /// The agent in the form of the resource. Settings that the front matter lacks are those of `declared`.
     ///
     /// # Errors

@@ -72,13 +72,20 @@ pub struct AgentLine<'a> {
     pub title: &'a str,
     /// When to use it.
     pub routing_hint: &'a str,
+    /// Whether it shares files with an agent that delegates to it.
+    pub shares_files: bool,
 }
 
 /// The lines of all agents of a spec.
 pub fn agent_lines(spec: &RenderedSpec) -> Vec<AgentLine<'_>> {
     spec.agents
         .iter()
-        .map(|agent| AgentLine { name: &agent.name, title: &agent.title, routing_hint: &agent.routing_hint })
+        .map(|agent| AgentLine {
+            name: &agent.name,
+            title: &agent.title,
+            routing_hint: &agent.routing_hint,
+            shares_files: agent.workspace.is_some(),
+        })
         .collect()
 }
 

@@ -60,7 +60,7 @@ fn a_text_that_is_put_in_is_never_a_placeholder_itself() {
 fn a_template_of_ones_own_replaces_the_built_in_one() {
     let mut spec = spec(&[]);
     spec.supervisor.system_prompt = Some("Agents:\n{tool_instructions}".to_owned());
-    let line = AgentLine { name: "jira", title: "Jira", routing_hint: "tickets " };
+    let line = AgentLine { name: "jira", title: "Jira", routing_hint: "tickets ", shares_files: false };
     assert_eq!(system_prompt(&spec, &[line]), "Agents:\n- `jira` (plan prefix `[Jira]`): tickets");
     assert_eq!(system_prompt(&spec, &[]), "Agents:\nNo agent is available. Say so when a request needs one.");
 }

@@ -388,6 +388,12 @@ pub struct RenderedAgent {
     /// Its workspace, if its model reads about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
+    /// Most turns of its model in one run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_turns: Option<u32>,
+    /// How many words an answer of it shall have at most.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_answer_words: Option<u32>,
     /// How it verifies what it changes, if its runs must not end without it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<Verification>,
@@ -620,6 +626,8 @@ impl RenderedSpec {
             shell: None,
             web: None,
             workspace: None,
+            max_turns: None,
+            max_answer_words: None,
             verification: None,
             introspection: None,
             models: None,

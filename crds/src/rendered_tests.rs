@@ -52,6 +52,8 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         shell: None,
         web: None,
         workspace: None,
+        max_turns: None,
+        max_answer_words: None,
         verification: None,
         introspection: None,
         models: None,

@@ -326,6 +326,8 @@ impl Found {
             || agent.introspection.is_some()
             || agent.models.is_some()
             || agent.tasks.is_some()
+            || agent.max_turns.is_some()
+            || agent.max_answer_words.is_some()
             || lists.iter().any(|list| !list.is_empty());
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()

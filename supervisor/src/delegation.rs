@@ -1,12 +1,14 @@
 //! Work that one agent hands to another, and the trait of the object that carries it out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use caipe_crds::resolve::MOST_LEVELS;
 use caipe_engine::{
-    AgentName, AlwaysAllowed, ApprovedCall, Budget, CallId, DelegateUpdate, DelegationOutcome, Form, Resume,
+    AgentName, AlwaysAllowed, ApprovedCall, Budget, CallId, DelegateUpdate, DelegationOutcome, FileChanges,
+    Form, Resume,
 };
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
@@ -40,6 +42,25 @@ pub struct RunInfo {
     pub remaining: Option<Arc<Budget>>,
     /// Whether the client wants to read the text of the agents that work for it.
     pub agents_words: bool,
+    /// The files that it shares with the run that delegates to it, if it does.
+    pub scratchpad: Option<Scratchpad>,
+}
+
+/// The files that an agent shares with the run that delegates to it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Scratchpad {
+    /// Those of the delegating run, by path.
+    pub files: Arc<BTreeMap<String, String>>,
+    /// Whether the agent may change them.
+    pub is_writable: bool,
+}
+
+impl Scratchpad {
+    /// The update for what an agent has changed; `None` if it must not or has not.
+    pub(crate) fn update(shared: Option<&Self>, files: FileChanges) -> Option<DelegateUpdate> {
+        let is_taken = !files.is_empty() && shared.is_some_and(|shared| shared.is_writable);
+        is_taken.then_some(DelegateUpdate::Scratchpad { files })
+    }
 }
 
 /// A delegation on the way to a run.

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::catalogue::{self, Entry};
+use crate::fault::{Fault, Faults};
+use crate::identity::{self, CONTEXT_FILE, IDENTITY_FILE};
 use crate::names::{self, normal};
 use crate::placement::{self, Requests, Source, SupportedPlacements};
 use crate::prompt;
@@ -141,7 +143,9 @@ pub(super) fn rendered(
         skills: agent.skills.clone(),
         shell: agent.shell.clone(),
         web: agent.web.clone(),
-        workspace: agent.workspace.clone(),
+        workspace: agent.workspace.clone().or_else(|| entry?.workspace.clone()),
+        max_turns: agent.max_turns.or_else(|| entry?.max_turns),
+        max_answer_words: agent.max_answer_words.or_else(|| entry?.max_answer_words),
         verification: agent.verification.clone(),
         introspection: agent.introspection.clone(),
         models: agent.models.clone(),
@@ -372,7 +376,7 @@ fn identity(cx: &mut Context<'_>, agent: &Agent, entry: Option<&Entry>) -> Resol
     }
 }
 
-/// The identity in the resource or in a `ConfigMap`. A missing key is a fault.
+/// The identity in the resource or in a `ConfigMap`: an agent's documents, or a key for each text. A missing key is a fault.
 fn declared_identity(cx: &mut Context<'_>, agent: &Agent) -> Option<InlineIdentity> {
     let identity = agent.identity.as_ref()?;
     if identity.inline.is_some() {
@@ -380,6 +384,15 @@ fn declared_identity(cx: &mut Context<'_>, agent: &Agent) -> Option<InlineIdenti
     }
     let name = &identity.config_map_ref.as_ref()?.name;
     let path = format!("spec.agents[{}].identity.configMapRef", agent.name);
+    if let Target::Cluster { config_maps, .. } = cx.target
+        && let Some(map) = config_maps.get(name)
+        && let Some(document) = map.get(IDENTITY_FILE)
+    {
+        let read = documented(&agent.name, document, map.get(CONTEXT_FILE).map(String::as_str));
+        return read
+            .map_err(|faults| faults.into_iter().for_each(|it| cx.fault(&*path, it.to_string())))
+            .ok();
+    }
     let description = cx.config_map_key(&path, name, "description").unwrap_or_default().to_owned();
     let Target::Cluster { config_maps, .. } = cx.target else { return None };
     let optional = |key| config_maps.get(name)?.get(key).cloned();
@@ -388,6 +401,25 @@ fn declared_identity(cx: &mut Context<'_>, agent: &Agent) -> Option<InlineIdenti
         description,
         routing_hint: optional("routingHint"),
         system_prompt: cx.config_map_key(&path, name, "systemPrompt").unwrap_or_default().to_owned(),
+    })
+}
+
+/// The identity of an agent's documents. What the agent may do comes from the resource alone, because more people may be able to
+/// change a `ConfigMap`.
+fn documented(name: &str, document: &str, context: Option<&str>) -> Result<InlineIdentity, Faults> {
+    let document = identity::parse(name, document, context)?;
+    let setting = |key: &str| {
+        Fault::new(
+            format!("{IDENTITY_FILE}: {key}"),
+            "a ConfigMap does not configure an agent: move it to the agent in the resource",
+        )
+    };
+    Faults::check(document.settings().map(setting).collect())?;
+    Ok(InlineIdentity {
+        title: document.title,
+        description: document.description,
+        routing_hint: document.routing_hint,
+        system_prompt: document.system_prompt,
     })
 }
 

@@ -23,7 +23,7 @@ use super::tool_domains::{
 #[x_kube(
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
-    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.introspection) || has(self.models) || has(self.tasks) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.introspection) || has(self.models) || has(self.tasks) || has(self.maxTurns) || has(self.maxAnswerWords) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
@@ -86,7 +86,8 @@ pub struct Agent {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub web: Option<WebTools>,
     /// With it, even if it is empty, the agent's model reads with each request which virtual files the conversation has and, from
-    /// `PROGRESS.json`, what is left to do. Its prompt asks it to write that file.
+    /// `PROGRESS.json`, what is left to do. Its prompt asks it to write that file. The files below `/.scratch/` are shared with the
+    /// agent that delegates to it, and so with the other agents that work for that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<Workspace>,
     /// How the agent verifies what it changes. With it, even if it is empty, a run that has changed something does not end before the
@@ -144,6 +145,16 @@ pub struct Agent {
     /// What one run of the agent may use, instead of `budgets.agent`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget: Option<Budget>,
+    /// Most turns of the agent's model in one run, after which it must answer. The default is `limits.recursion`, of which a turn
+    /// and the calls that follow it use two.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1000))]
+    pub max_turns: Option<u32>,
+    /// How many words an answer of the agent shall have at most, as its prompt asks. Of an answer of more than twice as many, the
+    /// agent that delegates reads the beginning, and the whole is a file below `/.scratch/`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 20, max = 100_000))]
+    pub max_answer_words: Option<u32>,
     /// The number of pods while the agent is remote. The default is 1. A supervisor pod sends its tasks to one of them while
     /// that one is available.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -221,7 +232,8 @@ pub struct Identity {
     /// The identity itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub inline: Option<InlineIdentity>,
-    /// A `ConfigMap` with the keys `description` and `systemPrompt`, and optionally `title` and `routingHint`.
+    /// A `ConfigMap` with the key `IDENTITY.md` and optionally `CONTEXT.md`, or with the keys `description` and `systemPrompt`, and
+    /// optionally `title` and `routingHint`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config_map_ref: Option<ConfigMapRef>,
 }

@@ -27,7 +27,7 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, skills, shell, web, workspace, verification, introspection, models, tasks, model and store";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, skills, shell, web, workspace, verification, introspection, models, tasks, maxTurns, maxAnswerWords, model and store";
 /// Only the supervisor's process has its store.
 pub const AGENT_TASKS_REMOTE: &str = "the tasks of a person are in the store of the supervisor, which a remote agent does not reach: remove tasks, or set placement to InProcess";
 /// No agent gets its own task back.

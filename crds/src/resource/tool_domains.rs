@@ -49,9 +49,32 @@ pub struct ModelTools {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskTools {}
 
-/// The workspace of an agent: the virtual files of its conversations.
+/// The workspace of an agent: the virtual files of its conversations. Those below `/.scratch/` are shared with the agent that
+/// delegates to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Workspace {}
+pub struct Workspace {
+    /// Where the agent may write files. The default is `Everywhere`.
+    #[serde(default, skip_serializing_if = "WorkspaceWrites::is_everywhere")]
+    #[schemars(with = "WorkspaceWrites")]
+    pub writes: WorkspaceWrites,
+}
+
+/// Where an agent may write virtual files.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum WorkspaceWrites {
+    #[default]
+    Everywhere,
+    /// Below `/.scratch/`.
+    Scratchpad,
+    /// The agent has no tool that writes files.
+    Nowhere,
+}
+
+impl WorkspaceWrites {
+    const fn is_everywhere(&self) -> bool {
+        matches!(self, Self::Everywhere)
+    }
+}
 
 /// How an agent verifies what it changes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, ToolTraits};
 use crate::names::AgentName;
+use crate::scratchpad::FileWrites;
 use crate::tool_index::ToolIndex;
 use crate::verification::Verification;
 use crate::workflow::Workflow;
@@ -50,6 +51,13 @@ pub struct Abilities {
     /// Whether the model reads which virtual files there are when a run begins.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub workspace: bool,
+    /// Where the agent may write virtual files.
+    #[serde(default, skip_serializing_if = "FileWrites::is_everywhere")]
+    pub writes: FileWrites,
+    /// How many words the answers of agents shall have at most. Of an answer of more than twice as many, the model reads the
+    /// beginning, and the whole is a shared file.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub answer_words: BTreeMap<AgentName, u32>,
     /// Whether every call that the agent can make may be repeated. A run that begins so keeps it: it gets no other tools.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_repeatable: bool,

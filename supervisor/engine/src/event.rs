@@ -6,6 +6,7 @@ use crate::budget::LimitKind;
 use crate::form::Form;
 use crate::names::{AgentName, CallId};
 use crate::plan_step::{PlanCause, PlanStep};
+use crate::scratchpad::FileChanges;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {
@@ -117,6 +118,10 @@ pub enum EventKind {
     /// The run stops until a person answers.
     InputRequired {
         form: Form,
+    },
+    /// The shared files that the run has changed, for the run that delegates to it; just before the end.
+    ScratchpadChanged {
+        files: FileChanges,
     },
     /// The run ended.
     Finished {

@@ -12,6 +12,7 @@ use crate::budget::Spent;
 use crate::event::RunEvent;
 use crate::form::{Answered, BoundDecision, Form};
 use crate::names::{AgentName, CallId};
+use crate::scratchpad::FileChanges;
 use crate::state::{RemotePlace, RunState};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -175,6 +176,10 @@ pub enum DelegateUpdate {
         /// The position in a remote agent's task after this event, so that a recovered run does not emit the event again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         place: Option<RemotePlace>,
+    },
+    /// The shared files that the agent has changed, once at its end.
+    Scratchpad {
+        files: FileChanges,
     },
     /// What an in-process agent has used, once at its end and if the run that delegates is limited.
     Spent {

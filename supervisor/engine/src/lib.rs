@@ -15,6 +15,7 @@ mod loops;
 mod names;
 mod plan;
 mod plan_step;
+mod scratchpad;
 mod source;
 mod state;
 mod text;
@@ -45,6 +46,7 @@ pub use loops::Loops;
 pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};
 pub use plan_step::{PlanCause, PlanStep, StepStatus};
+pub use scratchpad::{FileChanges, FileWrites, SCRATCHPAD, SCRATCHPAD_BYTES};
 pub use source::Source;
 pub use state::{
     AgentAnswer, AlwaysAllowed, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace,

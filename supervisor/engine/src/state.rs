@@ -72,6 +72,9 @@ pub struct RunState {
     /// What this run has changed and not verified since; empty without a declared verification.
     #[serde(default, skip_serializing_if = "Unverified::is_default")]
     pub unverified: Unverified,
+    /// The shared files that this run has changed; `None` if it shares none with a run that delegates to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<BTreeSet<String>>,
 }
 
 /// The tools that a person has allowed for the rest of a conversation, by agent.
@@ -107,6 +110,7 @@ impl RunState {
             earlier: Earlier::default(),
             condensing: None,
             unverified: Unverified::default(),
+            shared: None,
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use caipe_crds::resource::agent_state::AgentPlacement;
-use caipe_engine::{AgentName, Resume, ResumePoint};
+use caipe_engine::{AgentName, FileWrites, Resume, ResumePoint};
 use tokio::sync::watch;
 use tokio_util::task::TaskTracker;
 use tokio_util::task::task_tracker::TaskTrackerToken;
@@ -22,6 +22,17 @@ pub struct Delegate {
     pub title: String,
     /// When to ask it, for the model.
     pub routing_hint: String,
+    /// What it shares with a run that delegates to it.
+    pub sharing: Sharing,
+}
+
+/// What an agent shares with a run that delegates to it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sharing {
+    /// Where it may write virtual files, if it shares those of the scratchpad.
+    pub files: Option<FileWrites>,
+    /// How many words its answers shall have at most, if there is a number.
+    pub answer_words: Option<u32>,
 }
 
 /// A backend for delegations that stopped at a placement which the agent has left. It takes no new ones.
@@ -57,6 +68,7 @@ pub struct ListingEntry {
     pub title: String,
     /// When to ask it.
     pub routing_hint: String,
+    pub sharing: Sharing,
 }
 
 /// The agents that a supervisor can delegate to. Active runs see changes; a delegation ends where it started.
@@ -112,9 +124,9 @@ impl Delegates {
         previous: impl IntoIterator<Item = (AgentName, PreviousPlacement)>,
     ) {
         let (mut current, mut listing) = (BTreeMap::new(), Listing::new());
-        for (name, Delegate { backend, active, title, routing_hint }) in delegates {
+        for (name, Delegate { backend, active, title, routing_hint, sharing }) in delegates {
             current.insert(name.clone(), (backend, active));
-            listing.insert(name, ListingEntry { title, routing_hint });
+            listing.insert(name, ListingEntry { title, routing_hint, sharing });
         }
         self.snapshot.store(Arc::new(Snapshot { current, previous: previous.into_iter().collect() }));
         self.listing.send_if_modified(|published| {

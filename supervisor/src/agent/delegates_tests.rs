@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Delegate, Delegates, PreviousPlacement};
+use super::{Delegate, Delegates, PreviousPlacement, Sharing};
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 
 /// A backend with a number, never called.
@@ -40,7 +40,13 @@ fn delegate(name: &str, number: u32) -> (AgentName, Delegate) {
     let (backend, active) = (Arc::new(Numbered(number)), TaskTracker::new());
     (
         AgentName::new(name),
-        Delegate { backend, active, title: name.to_uppercase(), routing_hint: format!("asks {name}") },
+        Delegate {
+            backend,
+            active,
+            title: name.to_uppercase(),
+            routing_hint: format!("asks {name}"),
+            sharing: Sharing::default(),
+        },
     )
 }
 

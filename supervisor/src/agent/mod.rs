@@ -11,7 +11,7 @@ mod tool_names;
 mod tool_policy;
 mod tool_rules;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,11 +19,11 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::internal_status::CredentialReport;
 use caipe_crds::prompt::AgentLine;
-use caipe_crds::rendered;
+use caipe_crds::rendered::{self, RenderedAgent};
 use caipe_crds::resource::approver::Approver;
-use caipe_crds::resource::tool_domains::Verification;
+use caipe_crds::resource::tool_domains::{Verification, Workspace, WorkspaceWrites};
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, Limits, Resume, RunState, ToolIndex,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, FileWrites, Limits, Resume, RunState, ToolIndex,
     USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
@@ -31,13 +31,13 @@ use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use crate::builtin::{OfferedTool, OfferedTools, ToolClass};
-use crate::delegation::RunInfo;
+use crate::delegation::{RunInfo, Scratchpad};
 use crate::mcp::{ServerPhase, ServerStatus, ToolsView};
 use crate::tools::ToolSources;
 
 pub use changes::Changes;
 pub(crate) use credentials::{credential_fault, credentials};
-pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement};
+pub use delegates::{BackendLease, Delegate, Delegates, Listing, ListingEntry, PreviousPlacement, Sharing};
 pub use preamble::PreambleCache;
 use preamble::TurnPreamble;
 use prompt::{after_note, summary_request, supervisor_prompt, worker_prompt};
@@ -80,8 +80,8 @@ pub struct Agent {
     pub tool_rules: Vec<ToolRule>,
     /// The tools that it is configured with and does not have, a sentence each.
     pub tool_faults: Vec<String>,
-    /// Whether its model reads about its workspace.
-    pub has_workspace: bool,
+    /// Where it may write virtual files, if its model reads about its workspace and it shares files; else everywhere.
+    pub workspace: Option<FileWrites>,
     /// How it verifies what it changes, if its runs must not end without it.
     pub verification: Option<Verification>,
     /// What one of its runs may use, apart from the budgets of its tools.
@@ -206,7 +206,9 @@ impl Agent {
             workflows: self.self_service().map(|it| it.workflows.clone()).unwrap_or_default(),
             limits: Limits { condense: self.condenser.is_some(), ..self.limits.clone() },
             verification,
-            workspace: self.has_workspace,
+            workspace: self.workspace.is_some(),
+            writes: self.workspace.unwrap_or_default(),
+            answer_words: self.answer_words(),
             is_repeatable: false,
         };
         let is_worker = matches!(self.role, Role::Worker(_));
@@ -310,6 +312,18 @@ impl Agent {
         Changes::since_now(self.tools.servers.watch(), self.delegates().map(Delegates::watch))
     }
 
+    /// The files that a delegation to an agent takes along, if that agent shares them.
+    pub fn shared_with(&self, agent: &AgentName, state: &RunState) -> Option<Scratchpad> {
+        let writes = self.listing().get(agent)?.sharing.files?;
+        Some(Scratchpad { files: Arc::new(state.scratchpad()), is_writable: writes != FileWrites::Nowhere })
+    }
+
+    /// How many words the answers of the agents shall have that it can ask.
+    fn answer_words(&self) -> BTreeMap<AgentName, u32> {
+        let listing = self.listing();
+        listing.iter().filter_map(|(name, entry)| Some((name.clone(), entry.sharing.answer_words?))).collect()
+    }
+
     fn listing(&self) -> Arc<Listing> {
         self.delegates().map(Delegates::listing).unwrap_or_default()
     }
@@ -403,8 +417,23 @@ fn agent_lines<'a>(listing: impl Iterator<Item = (&'a AgentName, &'a ListingEntr
             name: name.as_str(),
             title: &entry.title,
             routing_hint: &entry.routing_hint,
+            shares_files: entry.sharing.files.is_some(),
         })
         .collect()
+}
+
+/// Where the agent with a workspace may write virtual files.
+pub(crate) const fn file_writes(workspace: &Workspace) -> FileWrites {
+    match workspace.writes {
+        WorkspaceWrites::Everywhere => FileWrites::Everywhere,
+        WorkspaceWrites::Scratchpad => FileWrites::Scratchpad,
+        WorkspaceWrites::Nowhere => FileWrites::Nowhere,
+    }
+}
+
+/// What an agent shares with a run that delegates to it.
+pub(crate) fn sharing(agent: &RenderedAgent) -> Sharing {
+    Sharing { files: agent.workspace.as_ref().map(file_writes), answer_words: agent.max_answer_words }
 }
 
 fn answer_mode(mode: rendered::AnswerMode) -> AnswerMode {

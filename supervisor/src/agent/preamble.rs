@@ -84,7 +84,7 @@ mod tests {
     use caipe_engine::AgentName;
 
     use super::*;
-    use crate::agent::ListingEntry;
+    use crate::agent::{ListingEntry, Sharing};
 
     fn preamble(text: &str) -> TurnPreamble {
         TurnPreamble { system: text.into(), tools: Arc::default() }
@@ -112,7 +112,11 @@ mod tests {
         assert_eq!(get(&newer, &none, &other, "tools"), "tools");
         let still_none = Arc::default();
         assert_eq!(get(&newer, &still_none, &other, "no agents"), "tools", "an agent that asks no others");
-        let entry = ListingEntry { title: "Jira".to_owned(), routing_hint: String::new() };
+        let entry = ListingEntry {
+            title: "Jira".to_owned(),
+            routing_hint: String::new(),
+            sharing: Sharing::default(),
+        };
         let listing = Arc::new(Listing::from([(AgentName::new("jira"), entry)]));
         assert_eq!(get(&newer, &listing, &other, "agents"), "agents");
     }

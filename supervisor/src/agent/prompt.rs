@@ -6,6 +6,7 @@ use std::sync::Arc;
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::{AgentLine, agent_lines};
 use caipe_crds::rendered::RenderedAgent;
+use caipe_crds::resource::tool_domains::WorkspaceWrites;
 use caipe_model::{ChatRequest, Message, Part, Role};
 
 use super::tool_policy::ToolPolicy;
@@ -32,6 +33,31 @@ const CONTINUITY: &str = "
 At the start, read /PROGRESS.json if it exists. Before you finish work that is not complete, or that others continue, write it: a JSON \
 object with the lists of strings `accomplished`, `remaining`, `decisions` (with their reasons) and `blockers` (with open questions).";
 
+/// The section of an agent whose agents share files.
+const SHARING_AGENTS: &str = "
+
+# Shared Files
+
+Files below /.scratch/ are shared with these agents: ";
+
+/// What follows the names of those agents.
+const SHARING_AGENTS_HINT: &str = ". Before each task they get what is there, and when they have ended you get what they have \
+changed. For longer work, tell them to write their findings into a file there and to name it in their answer, so that you and the next \
+agent can read it, and do not repeat its text in a task.";
+
+/// The section of an agent that shares files.
+const SHARED_FILES: &str = "
+
+# Shared Files
+
+Files below /.scratch/ are shared with the agent that gave you the task, and with the other agents that work for it. Look there before \
+you begin.";
+
+/// What an agent reads after it that may write there, and whether elsewhere too.
+const SHARED_WRITABLE: &str = " Write findings there that others need, and name the files in your answer.";
+const SHARED_ONLY: &str = " You can write nowhere else.";
+const SHARED_READ_ONLY: &str = " You cannot write files: put what others need into your answer.";
+
 /// The supervisor's prompt, with the agents that it can ask right now.
 pub(super) fn supervisor_prompt(
     spec: &RenderedSpec,
@@ -39,6 +65,7 @@ pub(super) fn supervisor_prompt(
     servers: &[ServerStatus],
 ) -> String {
     let mut prompt = headed("supervisor", &caipe_crds::prompt::system_prompt(spec, agents));
+    push_sharing(&mut prompt, agents);
     push_tool_faults(&mut prompt, servers);
     prompt
 }
@@ -68,17 +95,58 @@ fn worker_text(name: &str, own: &str, agents: &[AgentLine<'_>], policy: Option<&
     if let Some(policy) = policy {
         prompt.extend(["\n\n", policy]);
     }
+    push_sharing(&mut prompt, agents);
     prompt
+}
+
+fn push_sharing(prompt: &mut String, agents: &[AgentLine<'_>]) {
+    let sharing: Vec<&str> =
+        agents.iter().filter(|agent| agent.shares_files).map(|agent| agent.name).collect();
+    if !sharing.is_empty() {
+        prompt.truncate(prompt.trim_end().len());
+        prompt.extend([SHARING_AGENTS, &*sharing.join(", "), SHARING_AGENTS_HINT]);
+    }
 }
 
 /// An agent's own prompt: that of its identity, and the sections for what it is configured to do.
 pub fn own_prompt(agent: &RenderedAgent) -> String {
-    let verification = agent.verification.as_ref().map_or("", |_| VERIFICATION);
-    let continuity = agent.workspace.as_ref().map_or("", |_| CONTINUITY);
-    if verification.is_empty() && continuity.is_empty() {
+    let mut sections = String::new();
+    if agent.verification.is_some() {
+        sections.push_str(VERIFICATION);
+    }
+    if let Some(workspace) = &agent.workspace {
+        sections.push_str(&files_section(workspace.writes));
+    }
+    if let Some(words) = agent.max_answer_words {
+        sections.push_str(&response_format(words));
+    }
+    if sections.is_empty() {
         return agent.system_prompt.clone();
     }
-    format!("{}{verification}{continuity}", agent.system_prompt.trim_end())
+    format!("{}{sections}", agent.system_prompt.trim_end())
+}
+
+/// What an agent with a workspace reads about its files.
+fn files_section(writes: WorkspaceWrites) -> String {
+    match writes {
+        WorkspaceWrites::Everywhere => [CONTINUITY, SHARED_FILES, SHARED_WRITABLE].concat(),
+        WorkspaceWrites::Scratchpad => [SHARED_FILES, SHARED_WRITABLE, SHARED_ONLY].concat(),
+        WorkspaceWrites::Nowhere => [SHARED_FILES, SHARED_READ_ONLY].concat(),
+    }
+}
+
+/// The section of an agent whose answers shall be short.
+fn response_format(words: u32) -> String {
+    format!(
+        "
+
+## Response Format
+
+- Begin with the direct answer. Then use bullets and headings.
+- Name sources: `path:line` for code, URLs for the web. The agent that asks can follow them for details.
+- Give extracts and summaries, no raw files or whole pages.
+- Write at most {words} words, unless the task asks for more."
+    )
 }
 
 /// The prompt of `supervisor` or of an agent that this program runs, while all its tool servers are available.

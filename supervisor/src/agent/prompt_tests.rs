@@ -77,7 +77,8 @@ fn a_missing_server_is_named_with_its_reason_and_nothing_may_be_made_up() {
 #[test]
 fn the_prompt_of_the_supervisor_lists_the_agents() {
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
-    let jira = AgentLine { name: "jira", title: "Jira", routing_hint: "tickets and sprints" };
+    let jira =
+        AgentLine { name: "jira", title: "Jira", routing_hint: "tickets and sprints", shares_files: false };
     let prompt = supervisor_prompt(&spec, &[jira], &[]);
     assert!(prompt.starts_with("Agent: supervisor\n\n"), "{prompt}");
     assert!(prompt.contains("tickets and sprints"), "{prompt}");

@@ -30,7 +30,7 @@ pub(crate) fn worker() -> Agent {
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
         tool_faults: Vec::new(),
-        has_workspace: false,
+        workspace: None,
         verification: None,
         condenser: None,
         budget: caipe_engine::Budget::default(),
@@ -88,6 +88,7 @@ async fn a_chain_of_delegations_ends() {
             active: tokio_util::task::TaskTracker::new(),
             title: name.to_owned(),
             routing_hint: format!("knows {name}"),
+            sharing: super::Sharing::default(),
         };
         (AgentName::new(name), delegate)
     };

@@ -23,7 +23,8 @@ use super::mcp_servers::{knowledge_base, server_specs, with_tools_key};
 use super::models::ModelFactory;
 use super::prober::{ProbeFn, ProbedBackend, Prober};
 use crate::agent::{
-    Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, ToolRule, WorkerDelegates, own_prompt,
+    Agent, Delegates, PreambleCache, Role, SelfService, ToolPolicy, ToolRule, WorkerDelegates, file_writes,
+    own_prompt,
 };
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
@@ -131,7 +132,7 @@ impl InstanceBuilder<'_> {
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: supervisor_rules(spec),
             tool_faults: Vec::new(),
-            has_workspace: false,
+            workspace: None,
             verification: None,
             budget: run_budget(Some(&spec.budgets.run), spec),
             time_limit: spec.budgets.run.time_ms.map(Duration::from_millis),
@@ -157,7 +158,7 @@ impl InstanceBuilder<'_> {
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: Vec::new(),
             tool_faults: Vec::new(),
-            has_workspace: false,
+            workspace: None,
             verification: None,
             budget: Budget::default(),
             time_limit: None,
@@ -298,7 +299,7 @@ impl InstanceBuilder<'_> {
             tools: self.sources(agent, toolbox, (domains, model.name(), time_limit)),
             model,
             streaming: general.streaming,
-            limits: limits(&general.limits),
+            limits: worker_limits(&general.limits, agent.max_turns),
             require_approval: agent.require_approval.clone(),
             allow_always: agent.allow_always.clone(),
             tool_policy: agent.into(),
@@ -309,7 +310,7 @@ impl InstanceBuilder<'_> {
             ]
             .concat(),
             tool_faults: faults,
-            has_workspace: agent.workspace.is_some(),
+            workspace: agent.workspace.as_ref().map(file_writes),
             verification: agent.verification.clone(),
             budget: run_budget(agent.budget.as_ref(), general),
             time_limit,
@@ -443,6 +444,13 @@ fn run_budget(own: Option<&rendered::Budget>, spec: &RenderedSpec) -> Budget {
     let prices = own.cost.into_iter().flat_map(|_| spec.budgets.prices.iter().map(price)).collect();
     let (calls, tokens) = (own.calls.map(Into::into), own.tokens.map(Into::into));
     Budget { calls, tokens, cost: own.cost, prices, ..Budget::default() }
+}
+
+/// The limits of a worker that may take at most so many turns. A turn and the calls that follow it are two steps.
+fn worker_limits(general: &rendered::Limits, turns: Option<u32>) -> Limits {
+    let limits = limits(general);
+    let steps = turns.map_or(limits.steps, |turns| limits.steps.min(turns.saturating_mul(2)));
+    Limits { steps, ..limits }
 }
 
 fn limits(limits: &rendered::Limits) -> Limits {

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use caipe_engine::{
-    DelegateUpdate, DelegationOutcome, EventKind, Form, Input, Outcome, Phase, Resume, ResumePoint, RunEvent,
-    RunState,
+    DelegateUpdate, DelegationOutcome, EventKind, FileChanges, Form, Input, Outcome, Phase, Resume,
+    ResumePoint, RunEvent, RunState,
 };
 use caipe_model::{Message, Role};
 use tokio::sync::mpsc;
@@ -13,7 +13,9 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::Agent;
 use crate::binding::limit_notice;
-use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent, MOVED, RunInfo, one_form};
+use crate::delegation::{
+    AgentBackend, Delegation, DelegationEnd, DelegationEvent, MOVED, RunInfo, Scratchpad, one_form,
+};
 use crate::remote;
 use crate::run::{Batch, Driver, Sink, SinkError};
 
@@ -80,8 +82,11 @@ fn first_input(
             let message = Arc::new(Message::text(Role::User, prompt));
             let always_allowed = (*run.always_allowed).clone();
             let approved = agent.offered_calls(&run.approved);
-            let state =
+            let mut state =
                 Box::new(RunState { scope, always_allowed, approved, ..RunState::new(agent.name.clone()) });
+            if let Some(shared) = &run.scratchpad {
+                state.receive_scratchpad((*shared.files).clone());
+            }
             // The delegating run has the state of this one, so nobody starts it again.
             let abilities = agent.abilities(run).within_run(false);
             return FirstInput::Run(state, Input::Message { message, abilities });
@@ -108,6 +113,10 @@ struct ParentSink {
     agents_words: bool,
     /// Whether the delegating run is limited, so that it counts what this one uses.
     is_limited: bool,
+    /// The files that the two runs share.
+    shared: Option<Scratchpad>,
+    /// What the agent has changed in them.
+    changed: FileChanges,
     sender: mpsc::Sender<DelegationEvent>,
     questions: Vec<Form>,
     outcome: Option<Outcome>,
@@ -116,8 +125,17 @@ struct ParentSink {
 impl ParentSink {
     fn new(agent: &str, run: &RunInfo, sender: mpsc::Sender<DelegationEvent>) -> Self {
         let (agents_words, is_limited) = (run.agents_words, run.remaining.is_some());
-        let (agent, questions, outcome) = (agent.to_owned(), Vec::new(), None);
-        Self { agent, agents_words, is_limited, sender, questions, outcome }
+        let (agent, shared, changed) = (agent.to_owned(), run.scratchpad.clone(), FileChanges::new());
+        Self {
+            agent,
+            agents_words,
+            is_limited,
+            shared,
+            changed,
+            sender,
+            questions: Vec::new(),
+            outcome: None,
+        }
     }
 
     fn end(self) -> DelegationEnd {
@@ -150,6 +168,7 @@ impl ParentSink {
             EventKind::TurnStarted | EventKind::Text { .. } | EventKind::TextReset if self.agents_words => {
                 return Some(event);
             }
+            EventKind::ScratchpadChanged { files } => self.changed = files,
             EventKind::InputRequired { form } => self.questions.push(form),
             EventKind::Finished { outcome } => self.outcome = Some(outcome),
             _ => {}
@@ -181,6 +200,9 @@ impl Sink for ParentSink {
         }
         if state.phase == Phase::Idle && self.is_limited {
             let update = DelegateUpdate::Spent { spent: state.counters.spent };
+            self.sender.send(update.into()).await.map_err(|_| parent_ended())?;
+        }
+        if let Some(update) = Scratchpad::update(self.shared.as_ref(), std::mem::take(&mut self.changed)) {
             self.sender.send(update.into()).await.map_err(|_| parent_ended())?;
         }
         for event in events {

@@ -13,7 +13,7 @@ use super::health::ProbeSettings;
 use super::in_process::InProcessBackend;
 use super::instance_spec::InstanceSpec;
 use super::prober::ProbedBackend;
-use crate::agent::{Agent, Delegate};
+use crate::agent::{Agent, Delegate, sharing};
 use crate::delegation::AgentBackend;
 use crate::mcp::{ServerPhase, ToolsView};
 use crate::remote::UNGUARDED;
@@ -49,6 +49,7 @@ impl AgentInstance {
             active: self.active.clone(),
             title: self.spec.agent.title.clone(),
             routing_hint: self.spec.agent.routing_hint.clone(),
+            sharing: sharing(&self.spec.agent),
         }
     }
 

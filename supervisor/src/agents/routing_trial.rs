@@ -15,7 +15,7 @@ use tokio_util::task::TaskTracker;
 use super::builder::{InstanceFactory, UnavailableBackend};
 use super::registry::RegistryError;
 use super::trial::TrialResult;
-use crate::agent::{Agent, Delegate};
+use crate::agent::{Agent, Delegate, sharing};
 use crate::config::Settings;
 use crate::delegation::RunInfo;
 use crate::skills;
@@ -51,6 +51,7 @@ impl RoutingTrial {
                 active: TaskTracker::new(),
                 title: agent.title.clone(),
                 routing_hint: agent.routing_hint.clone(),
+                sharing: sharing(agent),
             };
             (AgentName::new(&agent.name), delegate)
         });

@@ -6,11 +6,12 @@ use caipe_a2a::model::{
     Artifact, Event, Message, Metadata, Part, TaskArtifactUpdateEvent, TaskState, TaskStatus,
     TaskStatusUpdateEvent,
 };
-use caipe_engine::CallEnd;
+use caipe_engine::{CallEnd, FileChanges};
 use caipe_view::activity::ActivityStatus;
-use serde_json::Value;
+use serde_json::{Value, json};
 use uuid::Uuid;
 
+use super::request::SCRATCHPAD;
 use super::wire_texts;
 
 /// Makes the events of one task.
@@ -134,6 +135,13 @@ impl Wire {
     pub(super) fn result(&mut self, name: &str, description: &str, text: &str, metadata: Metadata) -> Event {
         let (id, part) = (self.id(), Part::text(text));
         self.artifact(Chunk { id, name, description, part, metadata, append: false, last: true })
+    }
+
+    /// The shared files that an agent has changed, by path; `null` removes a file.
+    pub(super) fn shared_files(&mut self, files: &FileChanges, metadata: Metadata) -> Event {
+        let (id, part) = (self.id(), Part::data(json!(files)));
+        let description = "Changed shared files";
+        self.artifact(Chunk { id, name: SCRATCHPAD, description, part, metadata, append: false, last: true })
     }
 
     pub(super) fn artifact(&self, chunk: Chunk<'_>) -> Event {

@@ -1,7 +1,11 @@
 //! Reads the message of a client: a request, or the answer to a waiting interaction.
 
+use std::collections::BTreeMap;
+
 use caipe_a2a::model::{Content, Message as A2aMessage, Metadata};
-use caipe_engine::{ANSWER_FIELD, ApprovedCall, BoundDecision, Decision, FieldType, Form, FormField};
+use caipe_engine::{
+    ANSWER_FIELD, ApprovedCall, BoundDecision, Decision, FieldType, Form, FormField, SCRATCHPAD_BYTES,
+};
 use caipe_model::{Message, Role};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -19,6 +23,10 @@ pub const ALWAYS_ALLOWED: &str = "always_allowed";
 /// The member of a message's metadata in which a supervisor names the calls that a person has approved with the form of a
 /// workflow.
 pub const APPROVED_CALLS: &str = "approved_calls";
+
+/// The member of a message's metadata with the files that a supervisor shares with the agent, by path; the name of the artifact with
+/// those that the agent has changed.
+pub const SCRATCHPAD: &str = "scratchpad";
 
 /// The member of a message's metadata with the names of the agents on the way to the agent that gets it, the latter last.
 pub const DELEGATION_PATH: &str = "delegation_path";
@@ -93,6 +101,7 @@ impl Request {
             );
         }
         let metadata = message.metadata.as_ref();
+        shared_files(metadata)?;
         let user = text_member(metadata, USER_EMAIL).or_else(|| user_line(&text).map(str::to_owned));
         let trace_id =
             text_member(metadata, "trace_id").map(|id| id.to_lowercase()).filter(|id| is_trace_id(id));
@@ -202,6 +211,21 @@ fn approved_calls(metadata: Option<&Metadata>) -> Result<Vec<ApprovedCall>, Stri
         return Err(format!("message.metadata.{APPROVED_CALLS}: give at most {MOST_APPROVED} calls"));
     }
     Ok(calls)
+}
+
+/// The files that the delegating supervisor shares. They are no part of a [`Request`], because a copy of a message may have others.
+///
+/// # Errors
+/// If they cannot be read as a whole.
+pub fn shared_files(metadata: Option<&Metadata>) -> Result<Option<BTreeMap<String, String>>, String> {
+    let Some(files) = metadata.and_then(|metadata| metadata.get(SCRATCHPAD)) else { return Ok(None) };
+    let files: BTreeMap<String, String> =
+        Deserialize::deserialize(files).map_err(|error| format!("message.metadata.{SCRATCHPAD}: {error}"))?;
+    let bytes: usize = files.values().map(String::len).sum();
+    if bytes > SCRATCHPAD_BYTES {
+        return Err(format!("message.metadata.{SCRATCHPAD}: give at most {SCRATCHPAD_BYTES} bytes of text"));
+    }
+    Ok(Some(files))
 }
 
 /// The decisions in a text, as a client without forms sends them: lines with the codes of approvals, `field: value` lines

@@ -87,6 +87,7 @@ impl SubAgent {
                 answer::add_question(&mut self.question, reason.clone());
                 Vec::new()
             }
+            EventKind::ScratchpadChanged { files } => vec![self.wire.shared_files(files, source(&name))],
             EventKind::Finished { outcome } => self.finished(outcome),
             EventKind::DelegationStarted { agent, .. } => {
                 self.open.task_started(agent.as_str());

@@ -114,7 +114,8 @@ impl Supervisor {
             EventKind::DelegationFinished { call, agent, end, text } => {
                 self.delegated(call, agent.as_str(), *end, text)
             }
-            EventKind::Noticed { .. } => Vec::new(),
+            // A supervisor that serves people shares files with no other run.
+            EventKind::Noticed { .. } | EventKind::ScratchpadChanged { .. } => Vec::new(),
             EventKind::Limited { text, .. } => {
                 let metadata = self.notification_metadata("supervisor", None);
                 vec![self.wire.limited("supervisor", text, metadata)]

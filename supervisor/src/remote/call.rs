@@ -14,7 +14,7 @@ use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
 use super::{FIRST_WAIT, RemoteBackend, SHORT_CALL, TRIES, form};
-use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, one_form};
+use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, Scratchpad, one_form};
 
 /// Most times that a delegation is started again because the agent has lost its task.
 const MOST_REPEATS: u32 = 3;
@@ -264,6 +264,10 @@ impl Call<'_> {
             DelegationOutcome::Canceled => CallEnd::Canceled,
         };
         self.send_all(reader.close(closing)).await;
+        let shared = self.delegation.run.scratchpad.as_ref();
+        if let Some(update) = Scratchpad::update(shared, reader.changed_files()) {
+            self.send(update).await;
+        }
         self.finished(outcome)
     }
 

@@ -8,11 +8,15 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use caipe_a2a::client::StreamEvent;
 use caipe_a2a::model::{
-    AgentCard, Artifact, Event, Message, Metadata, Role, Task, TaskArtifactUpdateEvent, TaskState, TaskStatus,
+    AgentCard, Artifact, Content, Event, Message, Metadata, Part, Role, Task, TaskArtifactUpdateEvent,
+    TaskState, TaskStatus,
 };
-use caipe_engine::{AgentName, CallEnd, DelegateUpdate, EventKind, Form, RemotePlace, RunEvent, TextRole};
+use caipe_engine::{
+    AgentName, CallEnd, DelegateUpdate, EventKind, FileChanges, Form, RemotePlace, RunEvent, TextRole,
+};
 
 use caipe_view::activity::Activity;
+use serde::Deserialize as _;
 
 use super::answer_builder::{Answer, Join, ResultPriority, content};
 use super::artifact_labels::{
@@ -24,6 +28,7 @@ use super::form;
 use super::open_calls::OpenCalls;
 use super::probe::{is_alike, is_ours};
 use super::status_text::{self, Notice};
+use crate::binding::SCRATCHPAD;
 
 /// Most notifications of a task that are recognized when they are repeated.
 const MOST_SEEN: usize = 100_000;
@@ -62,6 +67,8 @@ pub(super) struct Reader {
     has_shown_text: bool,
     /// Whether the agent may repeat every call of the task.
     is_repeatable: bool,
+    /// The shared files that the agent has changed.
+    changed_files: FileChanges,
     end: Option<End>,
 }
 
@@ -95,6 +102,10 @@ impl Reader {
 
     pub(super) fn answer(&self) -> &Answer {
         &self.answer
+    }
+
+    pub(super) fn changed_files(&mut self) -> FileChanges {
+        std::mem::take(&mut self.changed_files)
     }
 
     pub(super) fn forms(&mut self) -> Vec<Form> {
@@ -273,6 +284,9 @@ impl Reader {
             "error_result" => self.answer.set_error(text),
             // The text of a nested agent is not part of the answer.
             "streaming_result" if is_repeated(metadata) || !self.speaks_for_itself(metadata) => {}
+            SCRATCHPAD if self.is_ours => {
+                self.changed_files = artifact.parts.first().and_then(shared_files).unwrap_or_default();
+            }
             "execution_plan_update" | "execution_plan_status_update" => {}
             "status_update" => self.answer.add_status_text(text),
             _ => self.form_or_piece(artifact, text, join),
@@ -388,6 +402,12 @@ impl Reader {
         let is_sub_agent = agent_type(metadata) == Some("sub-agent");
         !is_sub_agent || self.names.iter().any(|name| is_alike(name, source)) && !self.asked.contains(source)
     }
+}
+
+/// The changes of shared files that a part contains; `None` if it contains anything else.
+fn shared_files(part: &Part) -> Option<FileChanges> {
+    let Content::Data(data) = &part.content else { return None };
+    FileChanges::deserialize(data).ok()
 }
 
 /// A piece of text, unless it is empty.

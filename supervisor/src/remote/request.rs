@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::form;
-use crate::binding::{ALWAYS_ALLOWED, APPROVED_CALLS, DELEGATION_PATH, REQUIRE_APPROVAL};
+use crate::binding::{ALWAYS_ALLOWED, APPROVED_CALLS, DELEGATION_PATH, REQUIRE_APPROVAL, SCRATCHPAD};
 use crate::delegation::{Delegation, RunInfo};
 
 /// The namespace of all ids.
@@ -80,6 +80,8 @@ pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[St
     // The agent keeps them with its task.
     let approved = &delegation.run.approved;
     metadata.extend((!approved.is_empty()).then(|| (APPROVED_CALLS.to_owned(), json!(approved))));
+    let shared = delegation.run.scratchpad.as_ref();
+    metadata.extend(shared.map(|shared| (SCRATCHPAD.to_owned(), json!(shared.files))));
     let path = delegation.path();
     let agents: Vec<&AgentName> = path.iter().map(|parent| &parent.agent).collect();
     metadata.insert(DELEGATION_PATH.to_owned(), json!(agents));

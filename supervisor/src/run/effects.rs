@@ -42,7 +42,8 @@ impl EffectRunner {
                 let approved = own.map(|own| own.approved.as_slice()).unwrap_or_default().into();
                 // A run that is part of a limited one is limited itself, unless the outer one only counts.
                 let remaining = state.remaining_budget().map(Arc::new).or_else(|| self.run.remaining.clone());
-                let run = RunInfo { approved, remaining, ..self.run.clone() };
+                let scratchpad = self.agent.shared_with(&agent, state);
+                let run = RunInfo { approved, remaining, scratchpad, ..self.run.clone() };
                 self.delegate(call, &agent, prompt, resume, run);
             }
             Effect::Abort { calls } => self.abort(&calls),

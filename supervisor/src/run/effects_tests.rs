@@ -47,7 +47,7 @@ fn effects(model: Arc<dyn ChatModel>, inputs: mpsc::Sender<QueuedInput>) -> Effe
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
         tool_faults: Vec::new(),
-        has_workspace: false,
+        workspace: None,
         verification: None,
         condenser: None,
         budget: caipe_engine::Budget::default(),

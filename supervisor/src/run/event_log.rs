@@ -1,16 +1,18 @@
 //! A task's record, its event log in the store, and its log on the wire. They are written in that order, except pieces of
 //! text, which are shown first.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_a2a::event_id;
-use caipe_a2a::model::{Event, Message, Task};
+use caipe_a2a::model::{Event, Message, Metadata, Task};
 use caipe_a2a::server::{Addition, LogBudget, TaskLog};
 use caipe_engine::{AgentName, ApprovedCall, CallId, EventKind, Outcome, RunEvent, RunState};
 use caipe_store::{Follower, SavedConversation, StoreError, TaskPhase, TaskRecord, TaskReply};
 use jiff::Timestamp;
+use serde::Deserialize as _;
 use serde_json::Value;
 use tokio::time::Instant;
 use tokio_util::sync::{CancellationToken, DropGuard};
@@ -242,6 +244,7 @@ impl TaskEventLog {
             parents: request.as_ref().map(parents).unwrap_or_default(),
             remaining: None,
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
+            scratchpad: None,
             require_approval: require_approval.into(),
         }
     }
@@ -254,6 +257,12 @@ impl TaskEventLog {
     /// The calls that the delegating supervisor says a person has approved with the form of a workflow.
     pub(super) fn approved_calls(&self) -> Vec<ApprovedCall> {
         Request::of_stored(&self.record.request).map(|request| request.approved_calls).unwrap_or_default()
+    }
+
+    /// The files that the delegating supervisor shares.
+    pub(super) fn scratchpad(&self) -> Option<BTreeMap<String, String>> {
+        let metadata = Metadata::deserialize(self.record.request.get("metadata")?).ok()?;
+        binding::shared_files(Some(&metadata)).ok()?
     }
 
     /// Ends the task as failed.

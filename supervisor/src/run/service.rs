@@ -441,6 +441,9 @@ impl Runs {
         if matches!(begin, RunTrigger::First(_) | RunTrigger::Request(_)) {
             let approved = if self.serves_people() { Vec::new() } else { event_log.approved_calls() };
             state.approved = agent.offered_calls(&approved);
+            if let Some(files) = event_log.scratchpad().filter(|_| !self.serves_people()) {
+                state.receive_scratchpad(files);
+            }
         }
         if !matches!(begin, RunTrigger::Recover | RunTrigger::RecoverAnswer(_)) {
             end_lost_run(&mut state);

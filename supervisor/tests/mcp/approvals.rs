@@ -43,7 +43,7 @@ async fn agent(servers: impl IntoIterator<Item = ServerSpec>, require_approval: 
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
         tool_faults: Vec::new(),
-        has_workspace: false,
+        workspace: None,
         verification: None,
         condenser: None,
         budget: caipe_engine::Budget::default(),

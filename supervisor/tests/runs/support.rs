@@ -15,7 +15,9 @@ use caipe_engine::{AgentName, Limits};
 use caipe_fixtures::mcp;
 use caipe_model::Scripted;
 use caipe_store::{LeaseTerm, Store};
-use caipe_supervisor::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
+use caipe_supervisor::agent::{
+    Agent, Delegate, Delegates, PreambleCache, Role, SelfService, Sharing, ToolPolicy,
+};
 use caipe_supervisor::agents::InProcessBackend;
 use caipe_supervisor::binding::Presentation;
 use caipe_supervisor::delegation::AgentBackend;
@@ -89,7 +91,8 @@ impl TestSetup {
     ) -> Arc<Agent> {
         let delegate = |(name, backend): (&str, Arc<dyn AgentBackend>)| {
             let (title, routing_hint) = (name[..1].to_uppercase() + &name[1..], "helps".to_owned());
-            (AgentName::new(name), Delegate { backend, active: TaskTracker::new(), title, routing_hint })
+            let (active, sharing) = (TaskTracker::new(), Sharing::default());
+            (AgentName::new(name), Delegate { backend, active, title, routing_hint, sharing })
         };
         let delegates: Delegates = agents.into_iter().map(delegate).collect();
         let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
@@ -131,7 +134,7 @@ impl TestSetup {
             tool_policy: ToolPolicy::unrestricted(),
             tool_rules: Vec::new(),
             tool_faults: Vec::new(),
-            has_workspace: false,
+            workspace: None,
             verification: None,
             condenser: None,
             budget: caipe_engine::Budget::default(),

@@ -43,6 +43,7 @@ mod skills;
 mod skills_openapi;
 mod stop;
 mod store_copy;
+mod sub_agents;
 mod takeover;
 mod tool_domains;
 

@@ -240,3 +240,29 @@ prompts: { systemPrompt: { configMapRef: { name: id, key: supervisor } } }";
     let paths = ["spec.agents[own].identity.configMapRef", "spec.prompts.systemPrompt.configMapRef"];
     assert_eq!(warnings, paths.map(expected));
 }
+
+#[test]
+fn the_documents_of_an_agent_can_be_in_a_config_map() {
+    let resource = resource("agents:\n- name: own\n  identity: { configMapRef: { name: id } }");
+    let resolved = |identity: &str| {
+        let texts =
+            [("IDENTITY.md", identity), ("CONTEXT.md", "Clusters are in Oslo."), ("description", "unused")];
+        resolve_for(&resource, &BTreeMap::new(), &cluster(&[("id", &texts)]))
+    };
+    let spec = resolved("---\nroutingHint: When it drips.\n---\n# Plumber\n\nMends pipes.\n").unwrap().spec;
+    let agent = &spec.agents[0];
+    assert_eq!((&*agent.title, &*agent.description), ("Plumber", "Mends pipes."));
+    assert_eq!(agent.routing_hint, "When it drips.");
+    assert_eq!(agent.system_prompt, "# Plumber\n\nMends pipes.\n\nClusters are in Oslo.");
+    for (identity, fault) in [
+        ("---\nshell: {}\n---\n# A\n\nB.", "IDENTITY.md: shell: a ConfigMap does not configure an agent"),
+        ("---\nname: other\n---\n# A\n\nB.", "is `other`, and the agent that was asked for is `own`"),
+        (" ", "IDENTITY.md: is empty"),
+    ] {
+        let faults = resolved(identity).unwrap_err().to_string();
+        assert!(
+            faults.contains("spec.agents[own].identity.configMapRef") && faults.contains(fault),
+            "{faults}"
+        );
+    }
+}

@@ -8,7 +8,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
-use crate::tools::apply_changes;
+use crate::tools::apply_output;
 
 use super::{call_results, compact, guards, model_request, route, tool_limits, workflow};
 
@@ -84,7 +84,7 @@ pub(super) fn tool_finished(
         let tool = state.calls.iter().find(|call| call.id == id).map(|call| call.name.as_str());
         state.unverified.called(by, (tool.unwrap_or_default(), succeeded), files.keys());
     }
-    for fault in apply_changes(state, files) {
+    for fault in apply_output(state, files) {
         content.extend(["\n", &*fault]);
     }
     let Some(call) = state.calls.iter_mut().find(|call| is_running_tool(call, id)) else { return };

@@ -5,6 +5,8 @@ use caipe_model::truncated;
 
 use crate::conversation::TRUNCATED;
 use crate::file_limits::OUTPUTS;
+use crate::names::AgentName;
+use crate::scratchpad::SCRATCHPAD;
 use crate::state::RunState;
 use crate::tools::overflow::{self, Stored};
 
@@ -28,6 +30,30 @@ pub(super) fn shortened(
     }
     let note = note(state, tool, text)?;
     Some(format!("{}\n\n{note}{TRUNCATED}", truncated(text, chars, "")))
+}
+
+/// The beginning of an agent's answer that has more than twice as many words as it shall have, and where the whole is. `None` if the
+/// model reads the answer whole.
+pub(super) fn long_answer(state: &mut RunState, agent: &AgentName, text: &str, words: u32) -> Option<String> {
+    let most = words as usize;
+    let count = text.split_whitespace().count();
+    if count <= most.saturating_mul(2) {
+        return None;
+    }
+    let Stored { paths, .. } =
+        overflow::store(state, &format!("{SCRATCHPAD}/answers"), agent.as_str(), text)?;
+    let first = first_words(text, most);
+    Some(format!(
+        "{first}\n\n[The answer has {count} words. These are the first {most}; the whole answer is in {paths}: read it with read_file, or \
+         search it with grep.]"
+    ))
+}
+
+fn first_words(text: &str, most: usize) -> &str {
+    let ends = text.split_whitespace().take(most).last();
+    // The word is a part of the text, so its distance from the start is where it ends.
+    let end = ends.map_or(0, |word| word.as_ptr() as usize - text.as_ptr() as usize + word.len());
+    text.get(..end).unwrap_or(text)
 }
 
 fn success(state: &mut RunState, tool: &str, text: &str, chars: usize) -> String {

@@ -10,6 +10,7 @@ use crate::form::Form;
 use crate::io::{DelegateUpdate, DelegationOutcome, Effect};
 use crate::names::AgentName;
 use crate::plan_step::PlanCause;
+use crate::scratchpad;
 use crate::state::{AgentAnswer, CallKind, CallStatus, PendingCall, Phase, RemotePlace, RunState};
 
 use super::{call_results, calls, compact, workflow};
@@ -43,6 +44,7 @@ pub(super) fn update(state: &mut RunState, id: &str, update: DelegateUpdate, out
             out.push(Effect::Emit(event.within(&agent)));
         }
         DelegateUpdate::Spent { spent } => state.counters.spent += spent,
+        DelegateUpdate::Scratchpad { files } => scratchpad::take_over(state, files),
         DelegateUpdate::Asks { form } => {
             // Allowed calls are recorded by agent, and the supervisor knows the agents that it delegates to only.
             let is_nested = state.abilities.answer == AnswerMode::Plain;
@@ -68,7 +70,9 @@ fn under_way<'a>(state: &'a mut RunState, id: &str) -> Option<(&'a mut PendingCa
 const fn shows_progress(update: &DelegateUpdate) -> bool {
     match update {
         DelegateUpdate::Event { place, .. } => place.is_some(),
-        DelegateUpdate::Accepted { .. } | DelegateUpdate::Spent { .. } => false,
+        DelegateUpdate::Accepted { .. }
+        | DelegateUpdate::Scratchpad { .. }
+        | DelegateUpdate::Spent { .. } => false,
         DelegateUpdate::Checkpoint { .. } | DelegateUpdate::Asks { .. } | DelegateUpdate::Finished { .. } => {
             true
         }
@@ -118,7 +122,10 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
             (CallEnd::Canceled, reason.clone(), Err(reason))
         }
     };
-    let short = compact::shortened(state, agent.as_str(), &text, (None, chars));
+    let words = state.abilities.answer_words.get(&agent).copied();
+    let short = words
+        .and_then(|words| compact::long_answer(state, &agent, &text, words))
+        .or_else(|| compact::shortened(state, agent.as_str(), &text, (None, chars)));
     if end == CallEnd::Completed && !text.trim().is_empty() {
         state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });
     }

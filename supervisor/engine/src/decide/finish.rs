@@ -9,6 +9,7 @@ use crate::conversation;
 use crate::effects::Effects;
 use crate::event::{AnswerOrigin, Emit, EventKind, Outcome, TextRole};
 use crate::io::Effect;
+use crate::scratchpad;
 use crate::source;
 use crate::state::{Phase, RunState};
 use crate::text::after_marker;
@@ -171,6 +172,7 @@ pub(super) fn end(state: &mut RunState, outcome: Outcome, out: &mut Effects) {
     {
         out.emit(plan);
     }
+    scratchpad::report(state, out);
     out.emit(EventKind::Finished { outcome });
     out.push(Effect::Finish);
 }

@@ -11,8 +11,7 @@ use crate::state::CallKind;
 use crate::tools::glob::name_matches;
 use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
-    ApprovalPattern, FILE_TOOLS, FIND_TOOL, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
-    offers_files,
+    ApprovalPattern, FIND_TOOL, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response, offers_file_tool,
 };
 
 /// Most names that an error lists.
@@ -66,7 +65,7 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             permitted(abilities, name, &arguments)?;
             start(abilities, name, CallKind::Tool, arguments)
         }
-        _ if FILE_TOOLS.contains(&name) && offers_files(abilities) => Route::Files(arguments),
+        _ if offers_file_tool(abilities, name) => Route::Files(arguments),
         _ => return Err(unknown_tool(abilities, name)),
     })
 }
@@ -121,7 +120,7 @@ pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
         || name == TODO_TOOL
         || reads_workflows(abilities, name)
         || (name == FIND_TOOL && abilities.searched.is_some())
-        || (FILE_TOOLS.contains(&name) && !abilities.tools.contains(name) && offers_files(abilities))
+        || (!abilities.tools.contains(name) && offers_file_tool(abilities, name))
 }
 
 /// The arguments as an object; a call without any has an empty one.

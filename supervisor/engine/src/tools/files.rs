@@ -6,8 +6,10 @@ use std::sync::Arc;
 use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
 
+use super::WRITE_TOOLS;
 use super::glob::path_matcher;
 use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, PATH_BYTES, TOTAL_BYTES};
+use crate::scratchpad::{self, FileChanges, SCRATCHPAD, SCRATCHPAD_BYTES};
 use crate::state::RunState;
 use crate::workspace::{PROGRESS, check_progress};
 
@@ -43,19 +45,26 @@ type FileResult = Result<String, String>;
 
 /// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS).
 pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
+    let path = required(arguments, &["file_path", "path"]).and_then(normalise).ok();
+    let written = path.as_deref().filter(|_| WRITE_TOOLS.contains(&name));
+    written.map_or(Ok(()), |path| state.abilities.writes.permit(path))?;
     let result = run(state, name, arguments);
-    if result.is_ok() && state.abilities.verification.is_some() {
-        note_use(state, name, arguments);
+    if let Some(path) = path.filter(|_| result.is_ok()) {
+        note_use(state, name, &path);
     }
     result
 }
 
 /// Notes the files that the model has written, and those that it has looked into.
-fn note_use(state: &mut RunState, name: &str, arguments: &Map<String, Value>) {
-    let path = required(arguments, &["file_path", "path"]).and_then(normalise);
-    match (name, path) {
-        ("write_file" | "edit_file" | "tool_result_to_file", Ok(path)) => state.unverified.wrote(&path),
-        ("read_file" | "grep", Ok(path)) => state.unverified.read(&path),
+fn note_use(state: &mut RunState, name: &str, path: &str) {
+    let is_written = WRITE_TOOLS.contains(&name);
+    if is_written {
+        scratchpad::note_change(state, path);
+    }
+    match name {
+        _ if state.abilities.verification.is_none() => {}
+        _ if is_written => state.unverified.wrote(path),
+        "read_file" | "grep" => state.unverified.read(path),
         _ => {}
     }
 }
@@ -227,20 +236,35 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> File
 /// Stores a virtual file of the conversation within the limits.
 pub(crate) fn store_file(state: &mut RunState, path: String, content: String) -> FileResult {
     let rules = Rules::of(state);
+    scratchpad::note_change(state, &path);
     store(Arc::make_mut(&mut state.files), path, content, rules)
 }
 
-/// Applies what a tool call has changed. Returns the changes that the limits do not permit, a sentence each.
-pub(crate) fn apply_changes(state: &mut RunState, changes: BTreeMap<String, Option<String>>) -> Vec<String> {
-    let rules = Rules::of(state);
+/// Applies what a tool call has changed. Returns the changes that the agent's rights or the limits do not permit, a sentence each.
+pub(crate) fn apply_output(state: &mut RunState, changes: FileChanges) -> Vec<String> {
+    let mut faults = Vec::new();
+    let mut permitted = changes;
+    permitted.retain(|path, _| {
+        let permit = normalise(path).and_then(|path| state.abilities.writes.permit(&path));
+        permit.map_err(|fault| faults.push(fault)).is_ok()
+    });
+    faults.extend(apply_changes(state, permitted));
+    faults
+}
+
+/// Applies changes. Returns those that the limits do not permit, a sentence each.
+pub(crate) fn apply_changes(state: &mut RunState, changes: FileChanges) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, content) in changes {
-        let files = Arc::make_mut(&mut state.files);
-        match (normalise(&path), content) {
-            (Ok(path), Some(content)) => faults.extend(store(files, path, content, rules).err()),
-            (Ok(path), None) => drop(files.remove(&path)),
-            (Err(fault), _) => faults.push(fault),
-        }
+        let applied = normalise(&path).and_then(|path| match content {
+            Some(content) => store_file(state, path, content),
+            None => {
+                scratchpad::note_change(state, &path);
+                Arc::make_mut(&mut state.files).remove(&path);
+                Ok(path)
+            }
+        });
+        faults.extend(applied.err());
     }
     faults
 }
@@ -258,6 +282,11 @@ fn store(files: &mut Files, path: String, content: String, rules: Rules) -> File
         return Err(format!(
             "failed to write {path}: {} bytes are more than the {FILE_BYTES} that a file may have.",
             content.len()
+        ));
+    }
+    if scratchpad::is_full(files, &path, content.len()) {
+        return Err(format!(
+            "failed to write {path}: all files in {SCRATCHPAD} together may have {SCRATCHPAD_BYTES} bytes. Shorten one."
         ));
     }
     make_room(files, &path, content.len(), most);
@@ -295,7 +324,7 @@ fn fits(files: &Files, path: &str, bytes: usize, most: usize) -> bool {
 }
 
 /// The paths of the files of a folder, in order.
-pub(super) fn in_folder<'a>(files: &'a Files, folder: &str) -> impl DoubleEndedIterator<Item = &'a String> {
+pub(crate) fn in_folder<'a>(files: &'a Files, folder: &str) -> impl DoubleEndedIterator<Item = &'a String> {
     // '0' is the character after '/'.
     files.range(format!("{folder}/")..format!("{folder}0")).map(|(path, _)| path)
 }

@@ -15,10 +15,10 @@ pub(crate) mod todos;
 pub(crate) mod workflow_tools;
 
 pub use approval::ApprovalPattern;
-pub(crate) use files::{apply_changes, run_file_tool, store_file};
+pub(crate) use files::{apply_changes, apply_output, in_folder, run_file_tool, store_file};
 pub(crate) use search::FIND_TOOL;
 pub use specs::builtin_tools;
-pub(crate) use specs::offers_files;
+pub(crate) use specs::{offers_file_tool, offers_files};
 pub use workflow_tools::WORKFLOW_TOOLS;
 
 /// The tool by which a model gives its final answer; `ResponseFormat` is its other name.
@@ -33,6 +33,9 @@ pub(crate) const TODO_TOOL: &str = "write_todos";
 /// The tools that work on the virtual files.
 pub(crate) const FILE_TOOLS: [&str; 7] =
     ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
+
+/// Those of them that write.
+pub(crate) const WRITE_TOOLS: [&str; 3] = ["write_file", "edit_file", "tool_result_to_file"];
 
 /// Whether a name is that of a tool of the engine or of a final answer, in any case. No other tool must have it.
 pub fn is_builtin(name: &str) -> bool {

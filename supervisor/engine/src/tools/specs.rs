@@ -5,8 +5,9 @@ use serde_json::{Value, json};
 
 use crate::abilities::{Abilities, AnswerMode};
 use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
+use crate::scratchpad::{FileWrites, SCRATCHPAD};
 
-use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, search, workflow_tools};
+use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, WRITE_TOOLS, search, workflow_tools};
 
 /// The engine's tools that an agent's abilities allow, in a stable order.
 ///
@@ -20,7 +21,7 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
     specs.extend(workflow_tools::specs(abilities));
     specs.extend(abilities.searched.as_deref().map(search::spec));
     if offers_files(abilities) {
-        specs.extend(files());
+        specs.extend(files(abilities.writes));
     }
     if abilities.forms {
         specs.push(request_input());
@@ -33,6 +34,12 @@ pub fn builtin_tools(abilities: &Abilities) -> Vec<ToolSpec> {
         specs.push(response());
     }
     specs
+}
+
+/// Whether an engine's tool for virtual files is offered.
+pub(crate) fn offers_file_tool(abilities: &Abilities, name: &str) -> bool {
+    let is_read_only = abilities.writes == FileWrites::Nowhere;
+    FILE_TOOLS.contains(&name) && offers_files(abilities) && !(is_read_only && WRITE_TOOLS.contains(&name))
 }
 
 /// Whether the tools for virtual files are offered.
@@ -89,9 +96,14 @@ fn task() -> ToolSpec {
     )
 }
 
-fn files() -> Vec<ToolSpec> {
+fn files(writes: FileWrites) -> Vec<ToolSpec> {
     let path = text("An absolute path such as /notes/plan.md.");
-    [reading(&path), writing(&path)].concat()
+    let path_to_write = match writes {
+        FileWrites::Everywhere => path.clone(),
+        FileWrites::Scratchpad => text(&format!("An absolute path below {SCRATCHPAD}/.")),
+        FileWrites::Nowhere => return reading(&path),
+    };
+    [reading(&path), writing(&path_to_write)].concat()
 }
 
 fn reading(path: &Value) -> Vec<ToolSpec> {

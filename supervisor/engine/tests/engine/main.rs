@@ -14,6 +14,7 @@ mod outputs;
 mod plan;
 mod properties;
 mod recover;
+mod scratchpad;
 mod sim;
 mod tool_budgets;
 mod tools;

@@ -206,6 +206,9 @@ fn event_line(kind: &EventKind) -> String {
             format!("plan {cause:?}{}: {}", if *first { " first" } else { "" }, steps.join(", "))
         }
         EventKind::DecisionRefused { reason } => format!("refused: {reason}"),
+        EventKind::ScratchpadChanged { files } => {
+            format!("shares {}", files.keys().cloned().collect::<Vec<_>>().join(" "))
+        }
         EventKind::InputRequired { form } => format!("asks {}", form.action),
         EventKind::Finished { outcome } => match outcome {
             Outcome::Completed { text, origin } => format!("completed {origin:?}: {text}"),

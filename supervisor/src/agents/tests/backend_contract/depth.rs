@@ -12,7 +12,7 @@ use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
 use super::worker::{agent, listener, remote, served, spawn};
 use super::workflows::Asked;
-use crate::agent::{Agent, Delegate, Delegates, Role, SelfService, WorkerDelegates};
+use crate::agent::{Agent, Delegate, Delegates, Role, SelfService, Sharing, WorkerDelegates};
 use crate::agents::InProcessBackend;
 use crate::binding::Presentation;
 use crate::delegation::AgentBackend;
@@ -77,7 +77,8 @@ impl Chain {
             Arc::new(InProcessBackend(agent))
         };
         let (title, routing_hint) = (name.to_string(), "helps".to_owned());
-        [(name, Delegate { backend, active: TaskTracker::new(), title, routing_hint })].into_iter().collect()
+        let (active, sharing) = (TaskTracker::new(), Sharing::default());
+        [(name, Delegate { backend, active, title, routing_hint, sharing })].into_iter().collect()
     }
 
     /// A task of a supervisor that delegates these prompts to the first agent at once.

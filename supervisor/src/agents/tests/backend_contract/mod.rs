@@ -5,6 +5,7 @@ mod approved_calls;
 mod delegate;
 mod depth;
 mod scenarios;
+mod scratchpad;
 mod wire;
 mod worker;
 mod workflows;

@@ -12,7 +12,7 @@ use serde_json::Value;
 use tokio_util::task::TaskTracker;
 
 use super::worker::{PATIENCE, PLACEMENTS, Placement, Worker, agent, supervisor};
-use crate::agent::Delegate;
+use crate::agent::{Delegate, Sharing};
 use crate::binding::Presentation;
 use crate::run::{LOG_MEMORY, Runs};
 
@@ -35,6 +35,7 @@ fn runs(worker: &Worker, store: Arc<MemoryStore>) -> Arc<Runs> {
         active: TaskTracker::new(),
         title: "Helper".to_owned(),
         routing_hint: "helps".to_owned(),
+        sharing: Sharing::default(),
     };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let role = supervisor(spec, "helper", delegate);

@@ -21,7 +21,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::{AbortOnDropHandle, TaskTracker};
 
-use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, ToolPolicy};
+use crate::agent::{Agent, Delegate, Delegates, PreambleCache, Role, SelfService, Sharing, ToolPolicy};
 use crate::agents::InProcessBackend;
 use crate::binding::{ACTIVITY_EXTENSION, Presentation};
 use crate::delegation::AgentBackend;
@@ -111,6 +111,7 @@ fn helper(script: &str, tools: &str, approval: bool) -> Arc<Agent> {
         title: "Deeper".to_owned(),
         active: TaskTracker::new(),
         routing_hint: "looks deeper".to_owned(),
+        sharing: Sharing::default(),
     };
     let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let spec = caipe_crds::RenderedSpec { answer_mode: caipe_crds::rendered::AnswerMode::Marker, ..spec };
@@ -151,7 +152,7 @@ pub(super) fn agent(
         tool_policy: ToolPolicy::unrestricted(),
         tool_rules: Vec::new(),
         tool_faults: Vec::new(),
-        has_workspace: false,
+        workspace: None,
         verification: None,
         condenser: None,
         budget: caipe_engine::Budget::default(),

@@ -14,7 +14,7 @@ use tokio_util::task::TaskTracker;
 
 use super::wire::{Names, read_after};
 use super::worker::{PLACEMENTS, Worker, agent};
-use crate::agent::{Agent, Delegate, Delegates, Role, SelfService};
+use crate::agent::{Agent, Delegate, Delegates, Role, SelfService, Sharing};
 use crate::agents::InProcessBackend;
 use crate::binding::Presentation;
 use crate::run::{LOG_MEMORY, Runs};
@@ -68,6 +68,7 @@ impl Asked {
             active: TaskTracker::new(),
             title: "Helper".to_owned(),
             routing_hint: "helps".to_owned(),
+            sharing: Sharing::default(),
         };
         let asking = agent("user_input", USER_INPUT, Role::worker(), Vec::new(), Vec::new());
         self_service.user_input = Some(Arc::new(InProcessBackend(Arc::new(asking))));
