@@ -10,7 +10,7 @@ use crate::names::normal;
 use crate::placement::SupportedPlacements;
 use crate::rendered::{CheckCall, RefusedCalls};
 use crate::resource::agent::Agent;
-use crate::resource::tool_domains::Workspace;
+use crate::resource::tool_domains::{Verification, Workspace};
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec};
 
 /// Name and text of each data file, in the order in which agents are listed: upstream's `SINGLE_NODE_AGENTS`, then
@@ -68,6 +68,8 @@ pub struct Entry {
     pub servers: Vec<Server>,
     /// Its workspace, unless the resource declares one.
     pub workspace: Option<Workspace>,
+    /// How it verifies what it changes, unless the resource declares it.
+    pub verification: Option<Verification>,
     /// Most turns of its model, unless the resource has a number.
     pub max_turns: Option<u32>,
     /// How many words its answers shall have at most, unless the resource has a number.

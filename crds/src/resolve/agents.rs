@@ -146,7 +146,7 @@ pub(super) fn rendered(
         workspace: agent.workspace.clone().or_else(|| entry?.workspace.clone()),
         max_turns: agent.max_turns.or_else(|| entry?.max_turns),
         max_answer_words: agent.max_answer_words.or_else(|| entry?.max_answer_words),
-        verification: agent.verification.clone(),
+        verification: agent.verification.clone().or_else(|| entry?.verification.clone()),
         introspection: agent.introspection.clone(),
         models: agent.models.clone(),
         tasks: agent.tasks.clone(),

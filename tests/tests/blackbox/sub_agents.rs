@@ -81,7 +81,10 @@ async fn a_team_reads_this_repository_and_writes_a_document() -> Result<()> {
     let results: Vec<&str> = text.split_inclusive('>').collect();
     let [researched, thought, written, found, ..] = results.as_slice() else { anyhow::bail!("{text}") };
     ensure!(researched.contains("you may write below /.scratch/ only"), "{researched}");
-    ensure!(thought.contains("/.scratch/research-kept.md:") && thought.contains("oldest first"), "{thought}");
+    ensure!(
+        thought.contains("/.scratch/research-kept.md:") && thought.contains("Kept texts give way"),
+        "{thought}"
+    );
     ensure!(thought.contains("no such tool"), "the deep thinker writes nothing: {thought}");
     ensure!(written.contains("read again") && written.contains("# Kept texts"), "{written}");
     // The words of the documentation are in the report; the supervisor read only the short answers before.
