@@ -4,9 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
+use jiff::Timestamp;
 use caipe_store::{
-    Changes, Commit, Control, ControlMessage, EventChunk, Lease, LeaseTerm, LiveEvents, LoggedEvent,
-    MemoryStore, OutboxEntry, PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord,
+    Changes, Commit, Control, ControlMessage, EventChunk, FactChange, FactRecord, FactStore, Lease, LeaseTerm,
+    LiveEvents, LoggedEvent, MemoryStore, OutboxEntry, PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord,
     Topic,
 };
 
@@ -35,6 +36,17 @@ pub(crate) trait Gate: std::fmt::Debug + Send + Sync {
 pub(crate) struct Gated<G, S: ?Sized = MemoryStore> {
     pub(crate) inner: Arc<S>,
     pub(crate) gate: G,
+}
+
+#[async_trait]
+impl<G: Gate, S: Store + ?Sized> FactStore for Gated<G, S> {
+    async fn change_facts(&self, change: FactChange) -> Result<u64, StoreError> {
+        self.inner.change_facts(change).await
+    }
+
+    async fn facts(&self, owner: &str, now: Timestamp) -> Result<Vec<FactRecord>, StoreError> {
+        self.inner.facts(owner, now).await
+    }
 }
 
 #[async_trait]

@@ -5,6 +5,7 @@
 
 mod controls;
 mod error;
+mod facts;
 mod import;
 mod open;
 mod outbox;

@@ -168,6 +168,21 @@ CREATE TABLE outbox (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// The facts of people. The table is not a step of [`MIGRATIONS`], and the version of a file does not count it: a program that does
+/// not know it opens the file all the same, so that an upgrade can be undone.
+const FACTS: &str = r"
+CREATE TABLE IF NOT EXISTS facts (
+    owner   TEXT NOT NULL,
+    id      TEXT NOT NULL,
+    agent   TEXT NOT NULL,
+    saved   INTEGER NOT NULL,
+    expires INTEGER,
+    body    TEXT NOT NULL,
+    PRIMARY KEY (owner, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS facts_by_expiry ON facts (expires) WHERE expires IS NOT NULL;
+";
+
 /// The version of the files whose conversations must be converted.
 const WITH_APPENDS: i64 = 4;
 
@@ -220,7 +235,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fa
         transaction.pragma_update(None, "user_version", next)?;
         transaction.commit()?;
     }
-    Ok(())
+    Ok(connection.execute_batch(FACTS)?)
 }
 
 #[cfg(test)]
