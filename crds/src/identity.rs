@@ -39,7 +39,7 @@ const SKILL_CHARS: usize = 300;
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
 /// Keys of the front matter that are keys of an agent in the resource.
-const AGENT_KEYS: [&str; 16] = [
+const AGENT_KEYS: [&str; 17] = [
     "mcp",
     "tools",
     "findToolsAbove",
@@ -50,6 +50,7 @@ const AGENT_KEYS: [&str; 16] = [
     "introspection",
     "models",
     "tasks",
+    "memory",
     REQUIRE_APPROVAL,
     "readTools",
     "autoApprove",

@@ -56,6 +56,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         introspection: None,
         models: None,
         tasks: None,
+        memory: None,
         require_approval: texts(&["delete_*"]),
         // The golden files are from before these fields.
         allow_always: Vec::new(),
@@ -115,6 +116,7 @@ fn full() -> RenderedSpec {
         store: Store::Memory {},
         // The golden files are from before this field.
         retention_days: None,
+        memory: None,
         connectivity: Connectivity {
             check: true,
             background: true,

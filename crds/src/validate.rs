@@ -326,6 +326,7 @@ impl Found {
             || agent.introspection.is_some()
             || agent.models.is_some()
             || agent.tasks.is_some()
+            || agent.memory.is_some()
             || lists.iter().any(|list| !list.is_empty());
         let pod = agent.secret_ref.is_some()
             || !agent.env.is_empty()
@@ -372,6 +373,7 @@ impl Found {
         self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
         let is_remote = agent.placement == Some(AgentPlacement::Remote);
         self.rule(path, agent.tasks.is_none() || !is_remote, rules::AGENT_TASKS_REMOTE);
+        self.rule(path, agent.memory.is_none() || !is_remote, rules::AGENT_MEMORY_REMOTE);
     }
 
     fn approvers(&mut self, path: &str, approvers: &[Approver]) {

@@ -16,7 +16,7 @@ use crate::values::patterns_meet;
 use super::{Context, Target, budgets, delegates, models, servers, store, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
-const BUILT_IN_TOOLS: [&str; 10] = [
+const BUILT_IN_TOOLS: [&str; 13] = [
     "get_current_date",
     "wait",
     "jq",
@@ -27,6 +27,9 @@ const BUILT_IN_TOOLS: [&str; 10] = [
     "ask_model",
     "tasks_list",
     "tasks_get",
+    "memory_save",
+    "memory_search",
+    "memory_forget",
 ];
 
 /// The tools that call external agents. No field requires approval of the supervisor's calls.
@@ -106,6 +109,9 @@ fn render(
     if agent.tasks.is_some() && matches!(placement, Placement::Remote { .. }) {
         cx.fault(format!("spec.agents[{}].tasks", agent.name), rules::AGENT_TASKS_REMOTE);
     }
+    if agent.memory.is_some() && matches!(placement, Placement::Remote { .. }) {
+        cx.fault(format!("spec.agents[{}].memory", agent.name), rules::AGENT_MEMORY_REMOTE);
+    }
     Some(rendered(cx, agent, entry, placement, chain))
 }
 
@@ -146,6 +152,7 @@ pub(super) fn rendered(
         introspection: agent.introspection.clone(),
         models: agent.models.clone(),
         tasks: agent.tasks.clone(),
+        memory: agent.memory.clone(),
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),
