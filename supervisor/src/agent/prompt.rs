@@ -32,6 +32,16 @@ const CONTINUITY: &str = "
 At the start, read /PROGRESS.json if it exists. Before you finish work that is not complete, or that others continue, write it: a JSON \
 object with the lists of strings `accomplished`, `remaining`, `decisions` (with their reasons) and `blockers` (with open questions).";
 
+/// The section of an agent with a memory.
+const MEMORY: &str = "
+
+# Memory
+
+You remember facts about the user between conversations. If an answer may depend on what you know of the user, such as preferences, teams, \
+systems or earlier decisions, look with memory_search first. If the user states something lasting about themselves or their work, or asks you to \
+remember something, save it with memory_save: one sentence for each fact, no secrets, and nothing that counts for this conversation only. \
+If a fact is wrong, or the user asks you to forget it, remove it with memory_forget.";
+
 /// The supervisor's prompt, with the agents that it can ask right now.
 pub(super) fn supervisor_prompt(
     spec: &RenderedSpec,
@@ -39,6 +49,10 @@ pub(super) fn supervisor_prompt(
     servers: &[ServerStatus],
 ) -> String {
     let mut prompt = headed("supervisor", &caipe_crds::prompt::system_prompt(spec, agents));
+    if spec.memory.as_ref().is_some_and(|memory| memory.supervisor) {
+        prompt.truncate(prompt.trim_end().len());
+        prompt.push_str(MEMORY);
+    }
     push_tool_faults(&mut prompt, servers);
     prompt
 }
@@ -75,10 +89,12 @@ fn worker_text(name: &str, own: &str, agents: &[AgentLine<'_>], policy: Option<&
 pub fn own_prompt(agent: &RenderedAgent) -> String {
     let verification = agent.verification.as_ref().map_or("", |_| VERIFICATION);
     let continuity = agent.workspace.as_ref().map_or("", |_| CONTINUITY);
-    if verification.is_empty() && continuity.is_empty() {
+    let memory = agent.memory.as_ref().map_or("", |_| MEMORY);
+    let sections = [verification, continuity, memory].concat();
+    if sections.is_empty() {
         return agent.system_prompt.clone();
     }
-    format!("{}{verification}{continuity}", agent.system_prompt.trim_end())
+    format!("{}{sections}", agent.system_prompt.trim_end())
 }
 
 /// The prompt of `supervisor` or of an agent that this program runs, while all its tool servers are available.

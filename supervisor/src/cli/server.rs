@@ -140,6 +140,8 @@ impl Server {
         if runs.serves_people() {
             let reader: Arc<dyn TaskReader> = runs.clone();
             registry.serve_tasks(Arc::downgrade(&reader));
+            let owners: Arc<dyn FactOwners> = runs.clone();
+            registry.serve_memory(memory.clone(), Arc::downgrade(&owners));
         }
         let pushes = pushes(args, &runs, &store)?;
         let cards = signed_cards(args, config, config.settings, address, security)?;

@@ -11,6 +11,7 @@ mod driver;
 mod effects;
 mod error;
 mod event_log;
+mod facts;
 mod leases;
 mod log_writer;
 mod messages;
@@ -24,6 +25,7 @@ mod start;
 mod task_reader;
 
 pub use caller::{Caller, Person};
+pub(crate) use caller::{CLIENT, SUBJECT};
 pub use driver::{Batch, Driver, Sink, SinkError, Withdrawal};
 pub use error::RunError;
 pub use service::{LOG_MEMORY, Runs};
