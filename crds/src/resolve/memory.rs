@@ -92,7 +92,8 @@ fn note_ignored(cx: &mut Context<'_>) {
     }
     let extraction = cx.vars.switch("ENABLE_FACT_EXTRACTION");
     if cx.read(extraction) == Some(true) {
-        let message = "no model extracts facts in the background: set memory of an agent, which saves facts itself";
+        let message =
+            "no model extracts facts in the background: set memory of an agent, which saves facts itself";
         cx.warn("$ENABLE_FACT_EXTRACTION", message);
     }
 }

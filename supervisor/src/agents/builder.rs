@@ -80,8 +80,7 @@ impl InstanceFactory {
     ) -> Result<Self, reqwest::Error> {
         let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
         let remote_http = caipe_a2a::client::http_builder().build()?;
-        let (delegates, tasks, memory) =
-            (Arc::default(), TaskReaderSlot::default(), MemorySlot::default());
+        let (delegates, tasks, memory) = (Arc::default(), TaskReaderSlot::default(), MemorySlot::default());
         Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, tasks, memory, shutdown })
     }
 

@@ -15,10 +15,10 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::auth::{self, Guard};
 use super::listen::unavailable;
-use super::{memory, metrics};
 use super::origin::{self, Origins, Pages};
 use super::skills::{self, SkillsApi};
 use super::status::{self, About};
+use super::{memory, metrics};
 use crate::agents::AgentRegistry;
 use crate::memory::Memory;
 use crate::run::Runs;
@@ -32,6 +32,8 @@ pub struct AppState {
     pub alone: bool,
     /// The store of conversations.
     pub store: Arc<dyn Store>,
+    /// The store of what agents remember; usually the same.
+    pub facts: Arc<dyn Store>,
     /// What agents remember about people; `None` in a process that serves no people.
     pub memory: Option<Memory>,
     /// The skills, and the keys of their catalogue.
@@ -56,6 +58,7 @@ pub fn router(state: AppState) -> Router {
         .with_state(About {
             registry: state.registry,
             store: state.store,
+            facts: state.facts,
             runs: state.runs,
             alone: state.alone,
         });

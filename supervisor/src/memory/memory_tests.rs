@@ -23,7 +23,11 @@ async fn the_same_text_is_one_fact() {
     let facts = memory.list("ann").await.unwrap();
     assert_eq!(facts, [again]);
     for (owner, agent) in [("ann", "github"), ("bob", "jira")] {
-        assert_ne!(memory.save(owner, agent, new("likes tea")).await.unwrap().id, first.id, "{owner} {agent}");
+        assert_ne!(
+            memory.save(owner, agent, new("likes tea")).await.unwrap().id,
+            first.id,
+            "{owner} {agent}"
+        );
     }
 }
 

@@ -24,8 +24,9 @@ mod service;
 mod start;
 mod task_reader;
 
-pub use caller::{Caller, Person};
 pub(crate) use caller::{CLIENT, SUBJECT};
+pub use caller::{Caller, Person};
 pub use driver::{Batch, Driver, Sink, SinkError, Withdrawal};
 pub use error::RunError;
+pub use facts::{NO_USER, fact_owner};
 pub use service::{LOG_MEMORY, Runs};

@@ -51,7 +51,8 @@ impl Runs {
 
     async fn task_of_owner(&self, own: &str, id: &str) -> Result<Option<ReadTask>, RunError> {
         let person = TaskPerson::of(&self.record(own).await?);
-        let Some(record) = self.store.task(id).await?.filter(|record| TaskPerson::of(record) == person) else {
+        let Some(record) = self.store.task(id).await?.filter(|record| TaskPerson::of(record) == person)
+        else {
             return Ok(None);
         };
         let mut task = self.log(id).await?.snapshot();

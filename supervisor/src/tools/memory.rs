@@ -46,12 +46,7 @@ impl MemoryTools {
         Self { agent: agent.to_owned(), limits, memory, offered, none: Arc::default() }
     }
 
-    async fn answer(
-        &self,
-        tool: &str,
-        arguments: &Map<String, Value>,
-        task: &str,
-    ) -> Result<String, String> {
+    async fn answer(&self, tool: &str, arguments: &Map<String, Value>, task: &str) -> Result<String, String> {
         let (memory, owners) = self.memory.get().ok_or("This process has no memory of people.")?;
         let owner = owners.owner_of(task).await?;
         match tool {

@@ -114,9 +114,8 @@ async fn a_fact_ends_with_its_term() {
     let fixture = fixture();
     let past = Some(SignedDuration::from_mins(-1));
     fixture.with_ttl(past, ANN, SAVE, json!({ "fact": "old" })).await;
-    let saved = fixture
-        .with_ttl(Some(SignedDuration::from_mins(5)), ANN, SAVE, json!({ "fact": "new" }))
-        .await;
+    let saved =
+        fixture.with_ttl(Some(SignedDuration::from_mins(5)), ANN, SAVE, json!({ "fact": "new" })).await;
     assert!(saved.content.contains("` until 20"), "{saved:?}");
     assert_eq!(fixture.found(ANN, json!({})).await, ["new"]);
 }

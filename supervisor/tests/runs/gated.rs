@@ -4,12 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use jiff::Timestamp;
 use caipe_store::{
-    Changes, Commit, Control, ControlMessage, EventChunk, FactChange, FactRecord, FactStore, Lease, LeaseTerm,
-    LiveEvents, LoggedEvent, MemoryStore, OutboxEntry, PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord,
-    Topic,
+    Changes, Commit, Control, ControlMessage, EventChunk, FactChange, FactRecord, FactStore, Lease,
+    LeaseTerm, LiveEvents, LoggedEvent, MemoryStore, OutboxEntry, PushRecord, Store, StoreError,
+    StoredConversation, TaskFilter, TaskRecord, Topic,
 };
+use jiff::Timestamp;
 
 /// Stands around every write, and may hold it up or refuse it.
 #[async_trait]

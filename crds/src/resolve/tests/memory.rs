@@ -57,11 +57,26 @@ fn facts_have_a_store_of_their_own_if_a_variable_says_so() {
 fn a_store_that_cannot_be_used_is_refused() {
     let replicas = "store: { redis: { secretRef: { name: s } } }\nreplicas: 2\nagents: []";
     for (declared, name, value, expected) in [
-        ("agents: []", "LANGGRAPH_STORE_TYPE", "Postgres", "$LANGGRAPH_STORE_TYPE: `postgres` is unknown: set it to redis"),
+        (
+            "agents: []",
+            "LANGGRAPH_STORE_TYPE",
+            "Postgres",
+            "$LANGGRAPH_STORE_TYPE: `postgres` is unknown: set it to redis",
+        ),
         (replicas, "LANGGRAPH_STORE_TYPE", "memory", "$LANGGRAPH_STORE_TYPE: with several replicas"),
         (replicas, "LANGGRAPH_STORE_TYPE", "sqlite", "$LANGGRAPH_STORE_TYPE: facts are in SQLite only"),
-        ("agents: []", "LANGGRAPH_STORE_TTL_MINUTES", "soon", "$LANGGRAPH_STORE_TTL_MINUTES: must be a whole number"),
-        ("agents: []", "LANGGRAPH_STORE_MAX_MEMORIES", "0", "$LANGGRAPH_STORE_MAX_MEMORIES: must be a whole number"),
+        (
+            "agents: []",
+            "LANGGRAPH_STORE_TTL_MINUTES",
+            "soon",
+            "$LANGGRAPH_STORE_TTL_MINUTES: must be a whole number",
+        ),
+        (
+            "agents: []",
+            "LANGGRAPH_STORE_MAX_MEMORIES",
+            "0",
+            "$LANGGRAPH_STORE_MAX_MEMORIES: must be a whole number",
+        ),
         ("agents: []", "ENABLE_FACT_EXTRACTION", "maybe", "$ENABLE_FACT_EXTRACTION: must be true or false"),
     ] {
         let found = faults(&resource(declared), &[(name, value)]);

@@ -58,7 +58,8 @@ pub(super) fn change(connection: &Connection, change: &FactChange) -> rusqlite::
 }
 
 fn save(connection: &Connection, fact: &FactRecord) -> rusqlite::Result<u64> {
-    const SQL: &str = "INSERT INTO facts (owner, id, agent, saved, expires, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+    const SQL: &str =
+        "INSERT INTO facts (owner, id, agent, saved, expires, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
         ON CONFLICT (owner, id) DO UPDATE SET agent = ?3, saved = ?4, expires = ?5, body = ?6";
     let FactRecord { owner, id, agent, saved, expires, body } = fact;
     let expires = expires.map(Timestamp::as_microsecond);

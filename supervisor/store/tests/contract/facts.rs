@@ -62,7 +62,8 @@ pub(crate) async fn facts_are_replaced_and_removed(store: &dyn Store) {
 /// An expired fact is not read, also before it is removed.
 pub(crate) async fn facts_expire(store: &dyn Store) {
     let expiring = |id: &str, seconds| FactRecord { expires: Some(at(seconds)), ..fact("ann", id, "{}") };
-    for fact in [&expiring("short", 10), &expiring("long", 20), &expiring("renewed", 10), &fact("ann", "ever", "{}")]
+    for fact in
+        [&expiring("short", 10), &expiring("long", 20), &expiring("renewed", 10), &fact("ann", "ever", "{}")]
     {
         save(store, fact).await;
     }
