@@ -17,7 +17,8 @@ const PATH: &str = "memory";
 const MOST_FACTS: usize = 50;
 const MOST_CHARACTERS: usize = 200;
 
-const UNKNOWN: &str = "I cannot read your e-mail address in Slack, so I cannot tell what is remembered about you.";
+const UNKNOWN: &str =
+    "I cannot read your e-mail address in Slack, so I cannot tell what is remembered about you.";
 
 const USAGE: &str = "Write `/caipe memory`, `/caipe memory forget ID` or `/caipe memory forget all`.";
 
@@ -27,9 +28,10 @@ impl Bot {
         let Some(email) = self.people.find(&self.api, user).await.email else { return UNKNOWN.to_owned() };
         let done = match words.split_whitespace().collect::<Vec<_>>().as_slice() {
             [] => self.remembered(&email).await,
-            ["forget", "all"] => self.facts(&email, Method::DELETE, &[PATH]).await.map(|response| {
-                format!("{} facts about you are forgotten.", forgotten(&response))
-            }),
+            ["forget", "all"] => self
+                .facts(&email, Method::DELETE, &[PATH])
+                .await
+                .map(|response| format!("{} facts about you are forgotten.", forgotten(&response))),
             ["forget", id] => self.forget(&email, id.trim_matches('`')).await,
             _ => return USAGE.to_owned(),
         };
@@ -73,6 +75,6 @@ impl Bot {
         path: &[&str],
     ) -> Result<serde_json::Value, ClientError> {
         let call = CallOptions::default().header(USER, email)?;
-        self.client.with(call).request(method, path).await
+        self.client.with(call).request_json(method, path).await
     }
 }

@@ -24,7 +24,7 @@ mod service;
 mod start;
 mod task_reader;
 
-pub(crate) use caller::{CLIENT, SUBJECT};
+pub(crate) use caller::SUBJECT;
 pub use caller::{Caller, Person};
 pub use driver::{Batch, Driver, Sink, SinkError, Withdrawal};
 pub use error::RunError;

@@ -16,7 +16,7 @@ impl A2aClient {
     ///
     /// # Errors
     /// As those of other calls; [`ClientError::Status`] if the server refuses it.
-    pub async fn request(&self, method: Method, path: &[&str]) -> Result<Value, ClientError> {
+    pub async fn request_json(&self, method: Method, path: &[&str]) -> Result<Value, ClientError> {
         let mut url = self.inner.base.clone();
         if let Ok(mut segments) = url.path_segments_mut() {
             segments.pop_if_empty().extend(path);

@@ -36,12 +36,12 @@ impl Session {
     pub(super) async fn memory(&mut self, command: MemoryCommand<'_>) -> Result<String, ClientError> {
         match command {
             MemoryCommand::List => {
-                let list = FactList::read(self.client.request(Method::GET, &[PATH]).await?);
+                let list = FactList::read(self.client.request_json(Method::GET, &[PATH]).await?);
                 Ok(self.listed(list.unwrap_or_default()))
             }
             MemoryCommand::Forget(which) => self.forget(which).await,
             MemoryCommand::ForgetAll => {
-                let response = self.client.request(Method::DELETE, &[PATH]).await?;
+                let response = self.client.request_json(Method::DELETE, &[PATH]).await?;
                 self.facts.clear();
                 Ok(format!("{} facts are forgotten.", forgotten(&response)))
             }
@@ -56,7 +56,8 @@ impl Session {
         if facts.is_empty() {
             return "Nothing is remembered about you.".to_owned();
         }
-        let mut lines: Vec<String> = (1..).zip(&facts).map(|(at, fact)| format!("{at}. {} [{}]", fact.line, fact.id)).collect();
+        let mut lines: Vec<String> =
+            (1..).zip(&facts).map(|(at, fact)| format!("{at}. {} [{}]", fact.line, fact.id)).collect();
         if has_more {
             lines.push("There are more.".to_owned());
         }
@@ -68,7 +69,7 @@ impl Session {
     async fn forget(&self, which: &str) -> Result<String, ClientError> {
         let by_number = which.parse::<usize>().ok().and_then(|number| self.facts.get(number.checked_sub(1)?));
         let id = by_number.map_or(which, String::as_str);
-        match self.client.request(Method::DELETE, &[PATH, id]).await {
+        match self.client.request_json(Method::DELETE, &[PATH, id]).await {
             Ok(_) => Ok("The fact is forgotten.".to_owned()),
             Err(ClientError::Status { status, .. }) if status.as_u16() == 404 => {
                 Ok(format!("There is no fact {which}; /memory lists them."))

@@ -48,13 +48,20 @@ pub(super) async fn open_fact_store(
     env: &Environment,
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Arc<dyn Store>> {
-    let mut env = env.clone();
-    for (own, other) in FACT_SERVERS {
-        if let Some(url) = env.get(own).filter(|url| !url.trim().is_empty()).cloned() {
-            env.insert(other.to_owned(), url);
+    let secrets_dir = match choice {
+        StoreChoice::Redis { secrets_dir, .. } | StoreChoice::Mongodb { secrets_dir, .. } => {
+            secrets_dir.as_deref()
         }
-    }
-    let opened = open(choice, file, (&env, "facts about people"), stop_signal).await;
+        StoreChoice::Sqlite {} | StoreChoice::Memory {} => None,
+    };
+    let env = with_secrets(env, secrets_dir);
+    let url = |(own, other): (&str, &str)| {
+        let url = env.get(own).filter(|url| !url.trim().is_empty())?;
+        Some((other.to_owned(), url.clone()))
+    };
+    let mut own = env.as_ref().clone();
+    own.extend(FACT_SERVERS.into_iter().filter_map(url));
+    let opened = open(choice, file, (&own.into(), "facts about people"), stop_signal).await;
     opened.context("failed to open the store of facts (LANGGRAPH_STORE_TYPE)")
 }
 

@@ -32,7 +32,7 @@ pub const SHORTEST_KEY: usize = 16;
 /// The principal of the shared key. No principal of a token equals it, because each begins with [`SUBJECT`].
 pub(in crate::http) const KEY_HOLDER: &str = "shared-key";
 
-/// The principal of the Slack bot, a [client](crate::run::CLIENT), which states the user of each message like a holder of the shared key.
+/// The principal of the Slack bot, a client that states the user of each message like a holder of the shared key.
 const SLACK_BOT: &str = "client:slack-bot";
 
 /// The caller of an accepted request, and the person of its token.
