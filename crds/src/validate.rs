@@ -372,8 +372,8 @@ impl Found {
         };
         self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
         let is_remote = agent.placement == Some(AgentPlacement::Remote);
-        self.rule(path, agent.tasks.is_none() || !is_remote, rules::AGENT_TASKS_REMOTE);
-        self.rule(path, agent.memory.is_none() || !is_remote, rules::AGENT_MEMORY_REMOTE);
+        let needs_store = agent.tasks.is_some() || agent.memory.is_some();
+        self.rule(path, !(needs_store && is_remote), rules::AGENT_TASKS_REMOTE);
     }
 
     fn approvers(&mut self, path: &str, approvers: &[Approver]) {

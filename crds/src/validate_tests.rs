@@ -102,7 +102,7 @@ const CASES: [(&str, &str, &str, &str); 63] = [
         "{ agents: [{ name: jira, tasks: {}, placement: InProcess }, { name: github, tasks: {} }] }",
     ),
     (
-        rules::AGENT_MEMORY_REMOTE,
+        rules::AGENT_TASKS_REMOTE,
         "spec.agents[0]",
         "{ agents: [{ name: jira, memory: {}, placement: Remote }] }",
         "{ memory: { ttlMinutes: 0 }, agents: [{ name: jira, memory: {}, placement: InProcess }, { name: github, memory: {} }] }",

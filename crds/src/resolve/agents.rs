@@ -106,11 +106,11 @@ fn render(
 ) -> Option<RenderedAgent> {
     let entry = catalogue::of_agent(agent);
     let placement = placement_of(cx, agent, requests)?;
-    if agent.tasks.is_some() && matches!(placement, Placement::Remote { .. }) {
-        cx.fault(format!("spec.agents[{}].tasks", agent.name), rules::AGENT_TASKS_REMOTE);
-    }
-    if agent.memory.is_some() && matches!(placement, Placement::Remote { .. }) {
-        cx.fault(format!("spec.agents[{}].memory", agent.name), rules::AGENT_MEMORY_REMOTE);
+    let needs_store = [("tasks", agent.tasks.is_some()), ("memory", agent.memory.is_some())];
+    if let Some((field, _)) = needs_store.into_iter().find(|(_, is_set)| *is_set)
+        && matches!(placement, Placement::Remote { .. })
+    {
+        cx.fault(format!("spec.agents[{}].{field}", agent.name), rules::AGENT_TASKS_REMOTE);
     }
     Some(rendered(cx, agent, entry, placement, chain))
 }

@@ -27,8 +27,7 @@ use super::tool_domains::{
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
-    validation = Rule::new("!has(self.tasks) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
-    validation = Rule::new("!has(self.memory) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_MEMORY_REMOTE),
+    validation = Rule::new("!(has(self.tasks) || has(self.memory)) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
@@ -104,8 +103,8 @@ pub struct Agent {
     /// process, which has the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskTools>,
-    /// The tools `memory_save`, `memory_search` and `memory_forget`: facts that the agent remembers about each person, also in later
-    /// conversations. The agent must run in the supervisor's process, which has the store.
+    /// The tools `memory_save`, `memory_search` and `memory_forget`: facts about each person for later conversations. The agent must run in
+    /// the supervisor's process.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryTools>,
     /// What the agent may do by itself. The default is `Ask`.

@@ -134,7 +134,7 @@ pub struct CaipeSupervisorSpec {
     /// The store of conversations. The default is `SQLite` on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
-    /// The facts that agents remember about people: those with `agents[].memory`, and the supervisor if it is named here.
+    /// The facts about people that agents with `memory` remember.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<Memory>,
     /// The probes of remote agents.

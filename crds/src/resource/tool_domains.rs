@@ -57,11 +57,11 @@ pub struct MemoryTools {}
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Memory {
-    /// Minutes after which a fact is forgotten, unless it is saved again. The default is 10080, which is a week; 0 means never.
+    /// Minutes after which a fact is forgotten, unless it is saved again; 0 means never. The default is a week.
     #[serde(default = "number::<10_080>")]
     #[schemars(range(min = 0, max = 5_256_000))]
     pub ttl_minutes: u32,
-    /// Whether the supervisor itself has the tools. The default is `false`; agents have them with `agents[].memory`.
+    /// Whether the supervisor itself has the tools.
     #[serde(default)]
     pub supervisor: bool,
 }

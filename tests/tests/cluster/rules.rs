@@ -82,7 +82,7 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         (
             "spec.agents[0]",
             of_agent(&json!({"memory": {}, "placement": "Remote"})),
-            "the facts about a person are in the store",
+            "and the facts about it, are in the store",
         ),
         (
             "spec.replicas",

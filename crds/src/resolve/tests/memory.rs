@@ -106,5 +106,10 @@ fn variables_without_an_effect_are_reported() {
 #[test]
 fn a_remote_agent_remembers_nothing() {
     let found = faults(&resource(AGENT), &[("DISTRIBUTED_AGENTS", "jira"), ("JIRA_AGENT_URL", "http://x:1")]);
-    assert!(found.iter().any(|it| it.starts_with("spec.agents[jira].memory: the facts")), "{found:?}");
+    assert!(
+        found
+            .iter()
+            .any(|it| it.starts_with("spec.agents[jira].memory: the tasks of a person, and the facts")),
+        "{found:?}"
+    );
 }
