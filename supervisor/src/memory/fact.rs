@@ -26,7 +26,7 @@ pub struct Fact {
 
 /// The part of a fact that stores do not parse and may encrypt.
 #[derive(Serialize, Deserialize)]
-struct Body {
+struct Content {
     fact: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     topic: Option<String>,
@@ -35,14 +35,14 @@ struct Body {
 impl Fact {
     /// The fact in the store.
     pub(super) fn record(&self, owner: &str) -> Result<FactRecord, StoreError> {
-        let body = Body { fact: self.text.clone(), topic: self.topic.clone() };
+        let content = Content { fact: self.text.clone(), topic: self.topic.clone() };
         Ok(FactRecord {
             owner: owner.to_owned(),
             id: self.id.clone(),
             agent: self.agent.clone(),
             saved: self.saved,
             expires: self.expires,
-            body: serde_json::to_string(&body).map_err(|error| StoreError::Encode(error.to_string()))?,
+            json: serde_json::to_string(&content).map_err(|error| StoreError::Encode(error.to_string()))?,
         })
     }
 }
@@ -51,12 +51,12 @@ impl TryFrom<FactRecord> for Fact {
     type Error = StoreError;
 
     fn try_from(record: FactRecord) -> Result<Self, StoreError> {
-        let FactRecord { id, agent, saved, expires, body, owner: _ } = record;
+        let FactRecord { id, agent, saved, expires, json, owner: _ } = record;
         let corrupt = |error: serde_json::Error| StoreError::Corrupt {
             what: format!("the fact {id:?}"),
             reason: format!("{error}; if facts were encrypted, give the keys of the store"),
         };
-        let Body { fact: text, topic } = serde_json::from_str(&body).map_err(corrupt)?;
+        let Content { fact: text, topic } = serde_json::from_str(&json).map_err(corrupt)?;
         Ok(Self { id, agent, text, topic, saved, expires })
     }
 }

@@ -9,7 +9,7 @@ use crate::commit_rules::check_id;
 use crate::error::StoreError;
 use crate::json::limit_of;
 
-/// Most bytes of the body of a fact.
+/// Most bytes of a fact as JSON.
 pub const MAX_FACT_BYTES: usize = 16 << 10;
 
 /// A fact as a store holds it.
@@ -25,13 +25,13 @@ pub struct FactRecord {
     /// From this time on, the fact does not exist.
     pub expires: Option<Timestamp>,
     /// The fact as JSON, at most [`MAX_FACT_BYTES`]. Stores do not parse it.
-    pub body: String,
+    pub json: String,
 }
 
-/// Without the body, which is about a person.
+/// Without the fact, which is about a person.
 impl fmt::Debug for FactRecord {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { id, agent, saved, expires, owner: _, body: _ } = self;
+        let Self { id, agent, saved, expires, owner: _, json: _ } = self;
         f.debug_struct("FactRecord")
             .field("id", id)
             .field("agent", agent)
@@ -62,7 +62,7 @@ pub enum FactChange {
 pub trait FactStore: Send + Sync + fmt::Debug {
     /// Changes facts, and returns how many it removed, once the change is durable.
     ///
-    /// Fails if the owner, the id or the agent of a new fact is empty or too long, or if its body is too large.
+    /// Fails if the owner, the id or the agent of a new fact is empty or too long, or if it is too large.
     async fn change_facts(&self, change: FactChange) -> Result<u64, StoreError>;
 
     /// The facts of an owner that have not expired at `now`, the newest first; of two of the same microsecond, the smaller id. The
@@ -77,8 +77,8 @@ impl FactChange {
         check_id("owner of a fact", &fact.owner)?;
         check_id("fact", &fact.id)?;
         check_id("agent of a fact", &fact.agent)?;
-        match fact.body.len() {
-            bytes if bytes <= limit_of(&fact.body, MAX_FACT_BYTES) => Ok(()),
+        match fact.json.len() {
+            bytes if bytes <= limit_of(&fact.json, MAX_FACT_BYTES) => Ok(()),
             bytes => Err(StoreError::TooLarge {
                 what: format!("the fact {:?}", fact.id),
                 bytes,

@@ -1,4 +1,4 @@
-//! What agents remember about people: from one conversation to the next, across restarts, and never of somebody else.
+//! What agents remember about people: from one conversation to the next, across restarts, and never of another person.
 
 use anyhow::{Context, Result, ensure};
 use caipe_fixtures::redis::RedisServer;

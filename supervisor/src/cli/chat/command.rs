@@ -1,7 +1,5 @@
 //! Reads a line at the prompt.
 
-use super::memory::MemoryCommand;
-
 /// A line at the prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Command<'a> {
@@ -20,6 +18,29 @@ pub(super) enum Command<'a> {
     Quit,
     /// An unknown command.
     Unknown(&'a str),
+}
+
+/// What the user wants of the memory.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum MemoryCommand<'a> {
+    List,
+    /// Forgets a fact by its number in the last list, or by its id.
+    Forget(&'a str),
+    ForgetAll,
+    /// Anything else.
+    Unclear,
+}
+
+impl<'a> MemoryCommand<'a> {
+    /// Reads the words after `/memory`.
+    pub(super) fn read(words: &'a str) -> Self {
+        match words.split_whitespace().collect::<Vec<_>>().as_slice() {
+            [] => Self::List,
+            ["forget", "all"] => Self::ForgetAll,
+            ["forget", which] => Self::Forget(which),
+            _ => Self::Unclear,
+        }
+    }
 }
 
 pub(super) const HELP: &str = "\

@@ -3,33 +3,11 @@
 use caipe_a2a::client::{ClientError, Method};
 use caipe_view::{FactList, forgotten};
 
+use super::command::MemoryCommand;
 use super::session::Session;
 
 /// The path of the server.
 const PATH: &str = "memory";
-
-/// What the user wants of the memory.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum MemoryCommand<'a> {
-    List,
-    /// Forgets a fact by its number in the last list, or by its id.
-    Forget(&'a str),
-    ForgetAll,
-    /// Anything else.
-    Unclear,
-}
-
-impl<'a> MemoryCommand<'a> {
-    /// Reads the words after `/memory`.
-    pub(super) fn read(words: &'a str) -> Self {
-        match words.split_whitespace().collect::<Vec<_>>().as_slice() {
-            [] => Self::List,
-            ["forget", "all"] => Self::ForgetAll,
-            ["forget", which] => Self::Forget(which),
-            _ => Self::Unclear,
-        }
-    }
-}
 
 impl Session {
     /// Carries out a command. Returns what the user reads.

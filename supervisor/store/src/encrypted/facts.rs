@@ -1,4 +1,4 @@
-//! Facts with encrypted bodies.
+//! Encrypted facts.
 
 use async_trait::async_trait;
 use jiff::Timestamp;
@@ -15,8 +15,8 @@ impl FactStore for EncryptedStore {
         change.check()?;
         let change = match change {
             FactChange::Save(fact) => {
-                let body = self.keys.seal(&place_of(&fact), &fact.body)?;
-                FactChange::Save(FactRecord { body, ..fact })
+                let json = self.keys.seal(&place_of(&fact), &fact.json)?;
+                FactChange::Save(FactRecord { json, ..fact })
             }
             other => other,
         };
@@ -25,8 +25,8 @@ impl FactStore for EncryptedStore {
 
     async fn facts(&self, owner: &str, now: Timestamp) -> Result<Vec<FactRecord>, StoreError> {
         let open = |mut fact: FactRecord| {
-            let sealed = std::mem::take(&mut fact.body);
-            fact.body = self.keys.open(&place_of(&fact), sealed)?;
+            let sealed = std::mem::take(&mut fact.json);
+            fact.json = self.keys.open(&place_of(&fact), sealed)?;
             Ok(fact)
         };
         self.inner.facts(owner, now).await?.into_iter().map(open).collect()

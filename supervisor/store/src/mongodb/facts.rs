@@ -35,8 +35,8 @@ impl FactStore for MongodbStore {
 
 impl MongodbStore {
     async fn save_fact(&self, action: &'static str, fact: FactRecord) -> Result<u64, StoreError> {
-        let FactRecord { owner, id, agent, saved, expires, body } = fact;
-        let mut set = doc! { "agent": agent, "saved": saved.as_microsecond(), "body": body };
+        let FactRecord { owner, id, agent, saved, expires, json } = fact;
+        let mut set = doc! { "agent": agent, "saved": saved.as_microsecond(), "json": json };
         let update = match expires {
             Some(expires) => {
                 set.insert("expires", expires.as_microsecond());
@@ -59,6 +59,6 @@ fn record(document: &Document) -> Result<FactRecord, StoreError> {
         agent: text("agent")?,
         saved: time("saved"),
         expires,
-        body: text("body")?,
+        json: text("json")?,
     })
 }

@@ -5,7 +5,7 @@
 //! `controls`       control messages: task, number, message (its id), body
 //! `outbox`         task, entry (its id), deadline, body
 //! `pushes`         task, push (its id), body, delivered
-//! `facts`          owner, fact (its id), agent, saved, expires if it does, body
+//! `facts`          owner, fact (its id), agent, saved, expires if it does, json
 //! `conversations`  run, touched, owner, turn; `_id` is that of the conversation
 //! `items`          one item of a list of a conversation: context, list, place, item
 //! `claims`         owner, until; `_id` is what is claimed, or the process that serves

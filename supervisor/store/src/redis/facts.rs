@@ -21,7 +21,7 @@ struct Value {
     /// Times are microseconds since 1970.
     saved: i64,
     expires: Option<i64>,
-    body: String,
+    json: String,
 }
 
 #[async_trait]
@@ -54,11 +54,11 @@ impl FactStore for RedisStore {
 
 fn arguments(change: FactChange) -> Result<Arguments, StoreError> {
     Ok(match change {
-        FactChange::Save(FactRecord { owner, id, agent, saved, expires, body }) => {
+        FactChange::Save(FactRecord { owner, id, agent, saved, expires, json }) => {
             // Rounded up, so that the index removes no fact too early.
             let at = expires.map_or_else(String::new, |expires| (expires.as_millisecond() + 1).to_string());
             let (saved, expires) = (saved.as_microsecond(), expires.map(Timestamp::as_microsecond));
-            let value = encode(&Value { agent, saved, expires, body })?;
+            let value = encode(&Value { agent, saved, expires, json })?;
             Arguments::of(["save", &owner, &id, &value, &at])
         }
         FactChange::Remove { owner, id } => Arguments::of(["remove", &owner, &id]),
@@ -70,8 +70,8 @@ fn arguments(change: FactChange) -> Result<Arguments, StoreError> {
 }
 
 fn record(owner: &str, id: String, json: &str) -> Result<FactRecord, StoreError> {
-    let Value { agent, saved, expires, body } = decode(|| format!("the fact {id:?}"), json)?;
+    let Value { agent, saved, expires, json } = decode(|| format!("the fact {id:?}"), json)?;
     let time = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
     let (saved, expires) = (time(saved), expires.map(time));
-    Ok(FactRecord { owner: owner.to_owned(), id, agent, saved, expires, body })
+    Ok(FactRecord { owner: owner.to_owned(), id, agent, saved, expires, json })
 }

@@ -1,31 +1,13 @@
 //! The rows of the facts.
 
-use async_trait::async_trait;
 use jiff::Timestamp;
 use rusqlite::{Connection, Params, Row, params};
 
-use super::SqliteStore;
 use super::error::Failure;
-use super::writer::Work;
-use crate::error::StoreError;
-use crate::facts::{FactChange, FactRecord, FactStore, current};
+use crate::facts::{FactChange, FactRecord};
 
-#[async_trait]
-impl FactStore for SqliteStore {
-    async fn change_facts(&self, change: FactChange) -> Result<u64, StoreError> {
-        change.check()?;
-        Ok(self.write(Work::Facts(change)).await?.removed)
-    }
-
-    async fn facts(&self, owner: &str, now: Timestamp) -> Result<Vec<FactRecord>, StoreError> {
-        let owner = owner.to_owned();
-        let found = self.readers.read(move |connection| of(connection, &owner)).await?;
-        Ok(current(found, now))
-    }
-}
-
-fn of(connection: &Connection, owner: &str) -> Result<Vec<FactRecord>, Failure> {
-    const SQL: &str = "SELECT owner, id, agent, saved, expires, body FROM facts WHERE owner = ?1";
+pub(super) fn of(connection: &Connection, owner: &str) -> Result<Vec<FactRecord>, Failure> {
+    const SQL: &str = "SELECT owner, id, agent, saved, expires, json FROM facts WHERE owner = ?1";
     let mut statement = connection.prepare_cached(SQL)?;
     let rows = statement.query_map([owner], record)?;
     Ok(rows.collect::<Result<_, _>>()?)
@@ -39,7 +21,7 @@ fn record(row: &Row<'_>) -> rusqlite::Result<FactRecord> {
         agent: row.get(2)?,
         saved: time(row.get(3)?),
         expires: row.get::<_, Option<i64>>(4)?.map(time),
-        body: row.get(5)?,
+        json: row.get(5)?,
     })
 }
 
@@ -59,11 +41,11 @@ pub(super) fn change(connection: &Connection, change: &FactChange) -> rusqlite::
 
 fn save(connection: &Connection, fact: &FactRecord) -> rusqlite::Result<u64> {
     const SQL: &str =
-        "INSERT INTO facts (owner, id, agent, saved, expires, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-        ON CONFLICT (owner, id) DO UPDATE SET agent = ?3, saved = ?4, expires = ?5, body = ?6";
-    let FactRecord { owner, id, agent, saved, expires, body } = fact;
+        "INSERT INTO facts (owner, id, agent, saved, expires, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
+        ON CONFLICT (owner, id) DO UPDATE SET agent = ?3, saved = ?4, expires = ?5, json = ?6";
+    let FactRecord { owner, id, agent, saved, expires, json } = fact;
     let expires = expires.map(Timestamp::as_microsecond);
-    run(connection, SQL, params![owner, id, agent, saved.as_microsecond(), expires, body])
+    run(connection, SQL, params![owner, id, agent, saved.as_microsecond(), expires, json])
 }
 
 fn run(connection: &Connection, sql: &str, params: impl Params) -> rusqlite::Result<u64> {

@@ -177,7 +177,7 @@ CREATE TABLE IF NOT EXISTS facts (
     agent   TEXT NOT NULL,
     saved   INTEGER NOT NULL,
     expires INTEGER,
-    body    TEXT NOT NULL,
+    json    TEXT NOT NULL,
     PRIMARY KEY (owner, id)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX IF NOT EXISTS facts_by_expiry ON facts (expires) WHERE expires IS NOT NULL;

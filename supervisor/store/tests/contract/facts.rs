@@ -9,9 +9,9 @@ fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
 }
 
-fn fact(owner: &str, id: &str, body: &str) -> FactRecord {
-    let (owner, id, body) = (owner.into(), id.into(), body.into());
-    FactRecord { owner, id, agent: "jira".into(), saved: at(0), expires: None, body }
+fn fact(owner: &str, id: &str, json: &str) -> FactRecord {
+    let (owner, id, json) = (owner.into(), id.into(), json.into());
+    FactRecord { owner, id, agent: "jira".into(), saved: at(0), expires: None, json }
 }
 
 async fn save(store: &dyn Store, fact: &FactRecord) {
