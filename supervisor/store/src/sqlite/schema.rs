@@ -284,6 +284,21 @@ mod tests {
         assert_eq!(crate::sqlite::controls::waiting(&connection, "t", 0).unwrap()[0].number, 1);
     }
 
+    /// A program without facts opens the file, and the next one with facts adds the table again.
+    #[test]
+    fn the_table_of_facts_is_no_version_of_the_schema() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, Path::new("caipe.db")).unwrap();
+        connection.execute_batch("DROP TABLE facts").unwrap();
+        for _ in 0..2 {
+            migrate(&mut connection, Path::new("caipe.db")).unwrap();
+            let version: usize =
+                connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+            assert_eq!(version, MIGRATIONS.len());
+            connection.execute_batch("SELECT json FROM facts").unwrap();
+        }
+    }
+
     /// A file as version 4 leaves it after a crash: a tool's result is appended to the state, and events are in the journal
     /// alone.
     #[test]
