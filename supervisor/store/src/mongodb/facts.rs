@@ -37,13 +37,13 @@ impl MongodbStore {
     async fn save_fact(&self, action: &'static str, fact: FactRecord) -> Result<u64, StoreError> {
         let FactRecord { owner, id, agent, saved, expires, json } = fact;
         let mut set = doc! { "agent": agent, "saved": saved.as_microsecond(), "json": json };
-        let update = match expires {
-            Some(expires) => {
-                set.insert("expires", expires.as_microsecond());
-                doc! { "$set": set }
-            }
-            None => doc! { "$set": set, "$unset": { "expires": "" } },
-        };
+        let mut update = Document::new();
+        if let Some(expires) = expires {
+            set.insert("expires", expires.as_microsecond());
+        } else {
+            update.insert("$unset", doc! { "expires": "" });
+        }
+        update.insert("$set", set);
         self.connection.upsert_one(action, FACTS, doc! { "owner": owner, "fact": id }, update).await?;
         Ok(0)
     }
