@@ -39,7 +39,7 @@ const SKILL_CHARS: usize = 300;
 const OWN_KEYS: [&str; 4] = ["name", "title", "description", "routingHint"];
 
 /// Keys of the front matter that are keys of an agent in the resource.
-const AGENT_KEYS: [&str; 18] = [
+const AGENT_KEYS: [&str; 19] = [
     "mcp",
     "tools",
     "findToolsAbove",
@@ -50,6 +50,7 @@ const AGENT_KEYS: [&str; 18] = [
     "introspection",
     "models",
     "tasks",
+    "memory",
     "maxTurns",
     "maxAnswerWords",
     REQUIRE_APPROVAL,

@@ -28,7 +28,7 @@ use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::{Condensation, OAuth2};
 use crate::resource::tool_domains::{
-    Introspection, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
+    Introspection, MemoryTools, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
 };
 use crate::resource::workflow::Workflow;
 
@@ -91,6 +91,9 @@ pub struct RenderedSpec {
     /// Days after which ended tasks and unused conversations are deleted; 0 keeps them. The default is 30.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retention_days: Option<u32>,
+    /// What is remembered about people. Absent if no agent remembers anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// How remote agents are probed.
     pub connectivity: Connectivity,
     /// The issuer of callers' tokens, if any. Shared keys are set in the environment.
@@ -282,6 +285,23 @@ impl Store {
     }
 }
 
+/// What agents remember about people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Memory {
+    /// Minutes after which a fact is forgotten (`LANGGRAPH_STORE_TTL_MINUTES`); absent means never.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_minutes: Option<u32>,
+    /// Most facts that a search returns (`LANGGRAPH_STORE_MAX_MEMORIES`).
+    pub max_results: u32,
+    /// Whether the supervisor itself has the tools.
+    pub supervisor: bool,
+    /// Where facts are, if not in the store of conversations (`LANGGRAPH_STORE_TYPE`). The variable `LANGGRAPH_STORE_REDIS_URL` or
+    /// `LANGGRAPH_STORE_MONGODB_URI` is the URL of its server; without it, those of the store of conversations are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub store: Option<Store>,
+}
+
 /// The skills of supervisor and agents: those of the program, and those of sources.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -406,6 +426,9 @@ pub struct RenderedAgent {
     /// The tools for the tasks of a person, if it has them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskTools>,
+    /// The tools for the facts about a person, if it has them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryTools>,
     /// Tools that need the approval of a person (`*` matches anything).
     pub require_approval: Vec<String>,
     /// Tools that a person may allow for the rest of a conversation (`*` matches anything).
@@ -632,6 +655,7 @@ impl RenderedSpec {
             introspection: None,
             models: None,
             tasks: None,
+            memory: None,
             mcp: Vec::new(),
             model: None,
             required_env: Vec::new(),

@@ -58,6 +58,7 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
         introspection: None,
         models: None,
         tasks: None,
+        memory: None,
         require_approval: texts(&["delete_*"]),
         // The golden files are from before these fields.
         allow_always: Vec::new(),
@@ -117,6 +118,7 @@ fn full() -> RenderedSpec {
         store: Store::Memory {},
         // The golden files are from before this field.
         retention_days: None,
+        memory: None,
         connectivity: Connectivity {
             check: true,
             background: true,

@@ -326,6 +326,7 @@ impl Found {
             || agent.introspection.is_some()
             || agent.models.is_some()
             || agent.tasks.is_some()
+            || agent.memory.is_some()
             || agent.max_turns.is_some()
             || agent.max_answer_words.is_some()
             || lists.iter().any(|list| !list.is_empty());
@@ -373,7 +374,8 @@ impl Found {
         };
         self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
         let is_remote = agent.placement == Some(AgentPlacement::Remote);
-        self.rule(path, agent.tasks.is_none() || !is_remote, rules::AGENT_TASKS_REMOTE);
+        let needs_store = agent.tasks.is_some() || agent.memory.is_some();
+        self.rule(path, !(needs_store && is_remote), rules::AGENT_TASKS_REMOTE);
     }
 
     fn approvers(&mut self, path: &str, approvers: &[Approver]) {

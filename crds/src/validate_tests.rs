@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 62] = [
+const CASES: [(&str, &str, &str, &str); 63] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -100,6 +100,12 @@ const CASES: [(&str, &str, &str, &str); 62] = [
         "spec.agents[0]",
         "{ agents: [{ name: jira, tasks: {}, placement: Remote }] }",
         "{ agents: [{ name: jira, tasks: {}, placement: InProcess }, { name: github, tasks: {} }] }",
+    ),
+    (
+        rules::AGENT_TASKS_REMOTE,
+        "spec.agents[0]",
+        "{ agents: [{ name: jira, memory: {}, placement: Remote }] }",
+        "{ memory: { ttlMinutes: 0 }, agents: [{ name: jira, memory: {}, placement: InProcess }, { name: github, memory: {} }] }",
     ),
     (
         rules::AGENT_DELEGATES_SELF,

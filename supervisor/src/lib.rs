@@ -16,6 +16,7 @@ pub mod config;
 pub mod delegation;
 pub mod http;
 pub mod mcp;
+pub mod memory;
 mod metrics;
 pub mod push;
 pub mod remote;

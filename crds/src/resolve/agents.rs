@@ -18,7 +18,7 @@ use crate::values::patterns_meet;
 use super::{Context, Target, budgets, delegates, models, servers, store, variable_part};
 
 /// The tools that every agent has besides those of its servers and that can need approval.
-const BUILT_IN_TOOLS: [&str; 10] = [
+const BUILT_IN_TOOLS: [&str; 13] = [
     "get_current_date",
     "wait",
     "jq",
@@ -29,6 +29,9 @@ const BUILT_IN_TOOLS: [&str; 10] = [
     "ask_model",
     "tasks_list",
     "tasks_get",
+    "memory_save",
+    "memory_search",
+    "memory_forget",
 ];
 
 /// The tools that call external agents. No field requires approval of the supervisor's calls.
@@ -105,8 +108,11 @@ fn render(
 ) -> Option<RenderedAgent> {
     let entry = catalogue::of_agent(agent);
     let placement = placement_of(cx, agent, requests)?;
-    if agent.tasks.is_some() && matches!(placement, Placement::Remote { .. }) {
-        cx.fault(format!("spec.agents[{}].tasks", agent.name), rules::AGENT_TASKS_REMOTE);
+    let needs_store = [("tasks", agent.tasks.is_some()), ("memory", agent.memory.is_some())];
+    if let Some((field, _)) = needs_store.into_iter().find(|(_, is_set)| *is_set)
+        && matches!(placement, Placement::Remote { .. })
+    {
+        cx.fault(format!("spec.agents[{}].{field}", agent.name), rules::AGENT_TASKS_REMOTE);
     }
     Some(rendered(cx, agent, entry, placement, chain))
 }
@@ -150,6 +156,7 @@ pub(super) fn rendered(
         introspection: agent.introspection.clone(),
         models: agent.models.clone(),
         tasks: agent.tasks.clone(),
+        memory: agent.memory.clone(),
         require_approval: agent.require_approval.clone(),
         allow_always: agent.allow_always.clone(),
         approvers: agent.approvers.clone(),

@@ -7,6 +7,7 @@ mod agents;
 pub mod bridge_ports;
 mod budgets;
 mod delegates;
+mod memory;
 mod models;
 mod prices;
 mod servers;
@@ -145,6 +146,7 @@ fn finish(
 ) -> Result<Resolved, Faults> {
     let (oauth2, cors_origins) = access;
     let budgets = budgets::budgets(&mut cx, &models, &agents);
+    let store = store::store(&mut cx);
     let spec = RenderedSpec {
         schema_version: 0,
         minimum_reader: 0,
@@ -160,7 +162,8 @@ fn finish(
         rag: settings::rag(&mut cx),
         a2a: settings::a2a(&mut cx, &mut agents),
         skills: skills::skills(&mut cx),
-        store: store::store(&mut cx),
+        memory: memory::memory(&mut cx, &store, &agents),
+        store,
         retention_days: cx.resource.spec.store.as_ref().and_then(|store| store.retention_days),
         connectivity: settings::connectivity(&mut cx),
         oauth2,

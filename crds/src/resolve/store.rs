@@ -18,7 +18,7 @@ pub(super) fn store(cx: &mut Context<'_>) -> Store {
     store
 }
 
-fn has_replicas(cx: &Context<'_>) -> bool {
+pub(super) fn has_replicas(cx: &Context<'_>) -> bool {
     cx.resource.spec.replicas.is_some_and(|replicas| replicas > 1)
 }
 
@@ -67,6 +67,20 @@ pub(super) fn of_agent(cx: &Context<'_>, agent: &Agent) -> Option<Store> {
 fn mongodb(cx: &mut Context<'_>, declared: Option<declared::ExternalStore>) -> Store {
     let External { database, ttl_minutes, required, secrets_dir } = external(cx, declared);
     Store::Mongodb { database, ttl_minutes, required, secrets_dir }
+}
+
+/// Redis for the facts about people, with a prefix of keys if it is not that of conversations.
+pub(super) fn redis_of_facts(cx: &mut Context<'_>, prefix: Option<String>) -> Store {
+    let declared = cx.resource.spec.store.clone().and_then(|store| store.redis);
+    let External { database, required, secrets_dir, .. } = external(cx, declared);
+    Store::Redis { database: prefix.unwrap_or(database), ttl_minutes: None, required, secrets_dir }
+}
+
+/// MongoDB for the facts about people.
+pub(super) fn mongodb_of_facts(cx: &mut Context<'_>) -> Store {
+    let declared = cx.resource.spec.store.clone().and_then(|store| store.mongodb);
+    let External { database, required, secrets_dir, .. } = external(cx, declared);
+    Store::Mongodb { database, ttl_minutes: None, required, secrets_dir }
 }
 
 /// The settings that the stores in servers have in common.

@@ -14,7 +14,7 @@ use super::model::ModelOverride;
 use super::rules;
 use super::settings::{ExternalStore, PromptSection};
 use super::tool_domains::{
-    Introspection, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
+    Introspection, MemoryTools, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
 };
 
 /// An agent. With a `name` only, it is an agent of the catalogue; `identity`, `external` and `image` select another kind.
@@ -23,11 +23,11 @@ use super::tool_domains::{
 #[x_kube(
     validation = Rule::new("self.name != 'all' && self.name != 'user-input' && self.name != 'rag' && self.name != 'supervisor' && self.name != 'general-purpose'").message(rules::AGENT_RESERVED),
     validation = Rule::new("[has(self.identity), has(self.external), has(self.image)].filter(x, x).size() <= 1").message(rules::AGENT_KIND),
-    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.introspection) || has(self.models) || has(self.tasks) || has(self.maxTurns) || has(self.maxAnswerWords) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
+    validation = Rule::new("!(has(self.external) || has(self.image)) || !((has(self.mcp) && size(self.mcp) > 0) || (has(self.tools) && size(self.tools) > 0) || (has(self.requireApproval) && size(self.requireApproval) > 0) || (has(self.allowAlways) && size(self.allowAlways) > 0) || (has(self.readTools) && size(self.readTools) > 0) || (has(self.autoApprove) && size(self.autoApprove) > 0) || (has(self.delegates) && size(self.delegates) > 0) || has(self.mode) || has(self.skills) || has(self.shell) || has(self.web) || has(self.workspace) || has(self.verification) || has(self.introspection) || has(self.models) || has(self.tasks) || has(self.memory) || has(self.maxTurns) || has(self.maxAnswerWords) || has(self.model) || has(self.store))").message(rules::AGENT_FOREIGN_TOOLS),
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
-    validation = Rule::new("!has(self.tasks) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
+    validation = Rule::new("!(has(self.tasks) || has(self.memory)) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {
@@ -104,6 +104,10 @@ pub struct Agent {
     /// process, which has the store.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskTools>,
+    /// The tools `memory_save`, `memory_search` and `memory_forget`: facts about each person for later conversations. The agent must run in
+    /// the supervisor's process.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<MemoryTools>,
     /// What the agent may do by itself. The default is `Ask`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "AgentMode")]

@@ -47,6 +47,7 @@ use settings::{
 };
 use skills::Skills;
 use slack::Slack;
+use tool_domains::Memory;
 use workflow::Workflows;
 
 #[cfg(not(feature = "kubernetes"))]
@@ -133,6 +134,9 @@ pub struct CaipeSupervisorSpec {
     /// The store of conversations. The default is `SQLite` on a volume.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub store: Option<Store>,
+    /// The facts about people that agents with `memory` remember.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Memory>,
     /// The probes of remote agents.
     #[serde(default)]
     pub connectivity: Connectivity,

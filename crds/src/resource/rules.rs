@@ -27,9 +27,9 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 /// An agent has one kind.
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
-pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, skills, shell, web, workspace, verification, introspection, models, tasks, maxTurns, maxAnswerWords, model and store";
+pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, skills, shell, web, workspace, verification, introspection, models, tasks, memory, maxTurns, maxAnswerWords, model and store";
 /// Only the supervisor's process has its store.
-pub const AGENT_TASKS_REMOTE: &str = "the tasks of a person are in the store of the supervisor, which a remote agent does not reach: remove tasks, or set placement to InProcess";
+pub const AGENT_TASKS_REMOTE: &str = "the tasks of a person, and the facts about it, are in the store of the supervisor, which a remote agent does not reach: remove tasks and memory, or set placement to InProcess";
 /// No agent gets its own task back.
 pub const AGENT_DELEGATES_SELF: &str = "an agent does not delegate to itself: remove it from delegates";
 /// An approver is one claim of a token.

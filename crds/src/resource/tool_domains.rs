@@ -49,6 +49,29 @@ pub struct ModelTools {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TaskTools {}
 
+/// The tools `memory_save`, `memory_search` and `memory_forget`: facts about the person whose request the agent works on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct MemoryTools {}
+
+/// The facts that agents remember about people.
+#[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Memory {
+    /// Minutes after which a fact is forgotten, unless it is saved again; 0 means never. The default is a week.
+    #[serde(default = "number::<10_080>")]
+    #[schemars(range(min = 0, max = 5_256_000))]
+    pub ttl_minutes: u32,
+    /// Whether the supervisor itself has the tools.
+    #[serde(default)]
+    pub supervisor: bool,
+}
+
+impl Default for Memory {
+    fn default() -> Self {
+        Self { ttl_minutes: number::<10_080>(), supervisor: false }
+    }
+}
+
 /// The workspace of an agent: the virtual files of its conversations. Those below `/.scratch/` are shared with the agent that
 /// delegates to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -12,7 +12,7 @@ use crate::store::{Running, Thread};
 use crate::text::{excerpt, safe};
 use crate::transcript::Transcript;
 
-const HELP: &str = "Mention me with a question, or write to me directly. In a thread, `stop` ends the running task and `new` starts a new conversation. Commands: `/caipe agents`, `/caipe status`, `/caipe new [question]` (a conversation in our direct message), `/caipe share` (posts my last answer of our direct message here), `/caipe stop`.";
+const HELP: &str = "Mention me with a question, or write to me directly. In a thread, `stop` ends the running task and `new` starts a new conversation. Commands: `/caipe agents`, `/caipe status`, `/caipe new [question]` (a conversation in our direct message), `/caipe share` (posts my last answer of our direct message here), `/caipe memory [forget ID | forget all]` (what is remembered about you), `/caipe stop`.";
 
 /// The most characters of a question that is shown again.
 const QUESTION: usize = 2_900;
@@ -38,6 +38,7 @@ impl Bot {
                 format!("Stopping {stopped} of your tasks in this channel.")
             }
             "new" => return Box::pin(self.new_conversation(command, rest.trim())).await,
+            "memory" => self.memory(&command.user, rest).await,
             "share" => self.share_answer(command).await?,
             "" | "help" => HELP.to_owned(),
             other => {

@@ -20,6 +20,7 @@ mod files;
 mod footer;
 mod http;
 mod manifest;
+mod memory;
 mod people;
 mod policy;
 mod press;

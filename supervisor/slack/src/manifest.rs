@@ -45,8 +45,8 @@ pub fn manifest(name: &str, url: Option<&str>) -> Value {
             "bot_user": {"display_name": name, "always_online": true},
             "assistant_view": {"assistant_description": "Answers questions and runs tasks with its agents"},
             "slash_commands": [{
-                "command": "/caipe", "description": "Agents, status, new conversation, share an answer, stop",
-                "usage_hint": "help | agents | status | new [question] | share | stop",
+                "command": "/caipe", "description": "Agents, status, new conversation, share an answer, memory, stop",
+                "usage_hint": "help | agents | status | new [question] | share | memory [forget ID] | stop",
             }],
         },
         "oauth_config": {"scopes": {"bot": SCOPES}},

@@ -58,6 +58,16 @@ const SHARED_WRITABLE: &str = " Write findings there that others need, and name 
 const SHARED_ONLY: &str = " You can write nowhere else.";
 const SHARED_READ_ONLY: &str = " You cannot write files: put what others need into your answer.";
 
+/// The section of an agent with a memory.
+const MEMORY: &str = "
+
+# Memory
+
+You remember facts about the user between conversations. If an answer may depend on what you know of the user, such as preferences, teams, \
+systems or earlier decisions, look with memory_search first. If the user states something lasting about themselves or their work, or asks you to \
+remember something, save it with memory_save: one sentence for each fact, no secrets, and nothing that counts for this conversation only. \
+If a fact is wrong, or the user asks you to forget it, remove it with memory_forget.";
+
 /// The supervisor's prompt, with the agents that it can ask right now.
 pub(super) fn supervisor_prompt(
     spec: &RenderedSpec,
@@ -66,6 +76,10 @@ pub(super) fn supervisor_prompt(
 ) -> String {
     let mut prompt = headed("supervisor", &caipe_crds::prompt::system_prompt(spec, agents));
     push_sharing(&mut prompt, agents);
+    if spec.memory.as_ref().is_some_and(|memory| memory.supervisor) {
+        prompt.truncate(prompt.trim_end().len());
+        prompt.push_str(MEMORY);
+    }
     push_tool_faults(&mut prompt, servers);
     prompt
 }
@@ -110,16 +124,11 @@ fn push_sharing(prompt: &mut String, agents: &[AgentLine<'_>]) {
 
 /// An agent's own prompt: that of its identity, and the sections for what it is configured to do.
 pub fn own_prompt(agent: &RenderedAgent) -> String {
-    let mut sections = String::new();
-    if agent.verification.is_some() {
-        sections.push_str(VERIFICATION);
-    }
-    if let Some(workspace) = &agent.workspace {
-        sections.push_str(&files_section(workspace.writes));
-    }
-    if let Some(words) = agent.max_answer_words {
-        sections.push_str(&response_format(words));
-    }
+    let verification = agent.verification.as_ref().map_or("", |_| VERIFICATION);
+    let files = agent.workspace.as_ref().map(|workspace| files_section(workspace.writes)).unwrap_or_default();
+    let memory = agent.memory.as_ref().map_or("", |_| MEMORY);
+    let format = agent.max_answer_words.map(response_format).unwrap_or_default();
+    let sections = [verification, &files, memory, &format].concat();
     if sections.is_empty() {
         return agent.system_prompt.clone();
     }

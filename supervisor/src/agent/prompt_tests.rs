@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use caipe_crds::default_resource;
 use caipe_crds::prompt::AgentLine;
-use caipe_crds::rendered::A2aTools;
+use caipe_crds::rendered::{A2aTools, Memory};
+use caipe_crds::resource::tool_domains::MemoryTools;
+use caipe_crds::{RenderedSpec, default_resource};
 
 use super::{supervisor_prompt, whole_prompt, worker_prompt};
 use crate::mcp::{ServerPhase, ServerStatus};
@@ -83,4 +84,18 @@ fn the_prompt_of_the_supervisor_lists_the_agents() {
     assert!(prompt.starts_with("Agent: supervisor\n\n"), "{prompt}");
     assert!(prompt.contains("tickets and sprints"), "{prompt}");
     assert!(!supervisor_prompt(&spec, &[], &[]).contains("tickets and sprints"));
+}
+
+#[test]
+fn an_agent_with_a_memory_knows_when_to_look_and_when_to_save() {
+    let mut spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let remembers = |spec: &RenderedSpec, name| whole_prompt(spec, name).unwrap().contains("# Memory\n\n");
+    assert!(!remembers(&spec, "jira") && !remembers(&spec, "supervisor"));
+    spec.agents.iter_mut().filter(|agent| agent.name == "jira").for_each(|agent| {
+        agent.memory = Some(MemoryTools {});
+    });
+    spec.memory = Some(Memory { ttl_minutes: None, max_results: 1, supervisor: false, store: None });
+    assert!(remembers(&spec, "jira") && !remembers(&spec, "supervisor") && !remembers(&spec, "github"));
+    spec.memory = Some(Memory { ttl_minutes: None, max_results: 1, supervisor: true, store: None });
+    assert!(remembers(&spec, "supervisor"));
 }

@@ -13,6 +13,7 @@ use caipe_engine::{AgentName, Budget, GuardLimits, Limits, Price, USER_INPUT_AGE
 use caipe_model::ChatModel;
 use caipe_skills::SkillService;
 use futures::FutureExt as _;
+use jiff::SignedDuration;
 use tokio::sync::{Semaphore, mpsc};
 use tokio_util::sync::CancellationToken;
 
@@ -29,12 +30,13 @@ use crate::agent::{
 use crate::config::Settings;
 use crate::delegation::{AgentBackend, Delegation, DelegationEnd, DelegationEvent};
 use crate::mcp::{ServerSpec, Toolbox};
+use crate::memory::MemorySlot;
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
 use crate::skills::{self, SkillTools};
 use crate::tools::{
-    A2aTools, AgentFacts, AllowedModel, Introspection, ModelTools, ShellSettings, ShellTools, TaskReaderSlot,
-    TaskTools, ToolSource, ToolSources, WebSettings, WebTools,
+    A2aTools, AgentFacts, AllowedModel, Introspection, MemoryLimits, MemoryTools, ModelTools, ShellSettings,
+    ShellTools, TaskReaderSlot, TaskTools, ToolSource, ToolSources, WebSettings, WebTools,
 };
 
 /// The name of the supervisor in logs and stored states.
@@ -64,6 +66,8 @@ pub(super) struct InstanceFactory {
     pub(super) skills: Arc<SkillService>,
     /// What reads the tasks of people, once the process serves them.
     pub(super) tasks: TaskReaderSlot,
+    /// What agents remember about people, once the process serves them.
+    pub(super) memory: MemorySlot,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -77,8 +81,8 @@ impl InstanceFactory {
     ) -> Result<Self, reqwest::Error> {
         let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
         let remote_http = caipe_a2a::client::http_builder().build()?;
-        let (delegates, tasks) = (Arc::default(), TaskReaderSlot::default());
-        Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, tasks, shutdown })
+        let (delegates, tasks, memory) = (Arc::default(), TaskReaderSlot::default(), MemorySlot::default());
+        Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, tasks, memory, shutdown })
     }
 
     pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
@@ -118,12 +122,15 @@ impl InstanceBuilder<'_> {
             condenser: self.models.condenser(None),
             tools: ToolSources::new(
                 toolbox,
-                self.a2a(spec.a2a.as_ref()).into_iter().chain(
-                    self.skills(
+                self.a2a(spec.a2a.as_ref())
+                    .into_iter()
+                    .chain(self.skills(
                         SUPERVISOR,
                         spec.skills.as_ref().and_then(|skills| skills.supervisor.as_ref()),
+                    ))
+                    .chain(
+                        self.memory(SUPERVISOR, spec.memory.as_ref().is_some_and(|memory| memory.supervisor)),
                     ),
-                ),
             ),
             streaming: spec.streaming,
             limits: limits(&spec.limits),
@@ -225,6 +232,16 @@ impl InstanceBuilder<'_> {
         Some(Arc::new(TaskTools::new(self.factory.tasks.clone())))
     }
 
+    /// The tools for the facts about a person, if they are configured.
+    fn memory(&self, agent: &str, is_on: bool) -> Option<Arc<dyn ToolSource>> {
+        let memory = self.settings.spec.memory.as_ref().filter(|_| is_on)?;
+        let limits = MemoryLimits {
+            ttl: memory.ttl_minutes.map(|minutes| SignedDuration::from_mins(minutes.into())),
+            results: memory.max_results as usize,
+        };
+        Some(Arc::new(MemoryTools::new(agent, limits, self.factory.memory.clone())))
+    }
+
     /// All sources of an agent's tools. What describes the agent knows the others.
     fn sources(
         &self,
@@ -235,6 +252,7 @@ impl InstanceBuilder<'_> {
         let others =
             self.a2a(agent.a2a.as_ref()).into_iter().chain(self.skills(&agent.name, agent.skills.as_ref()));
         let others = others.chain(domains).chain(self.models(agent)).chain(self.tasks(agent));
+        let others = others.chain(self.memory(&agent.name, agent.memory.is_some()));
         let sources = ToolSources::new(toolbox, others).with_find_above(agent.find_tools_above);
         if agent.introspection.is_none() {
             return sources;

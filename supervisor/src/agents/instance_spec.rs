@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use caipe_crds::RenderedSpec;
-use caipe_crds::rendered::{Budget, Budgets, Limits, ModelChoice, Placement, RenderedAgent};
+use caipe_crds::rendered::{Budget, Budgets, Limits, Memory, ModelChoice, Placement, RenderedAgent};
 use caipe_crds::resource::agent_state::AgentPlacement;
 use caipe_crds::resource::settings::Condensation;
 use caipe_engine::AgentName;
@@ -30,6 +30,8 @@ pub(super) enum PlacementSettings {
         streaming: bool,
         /// Whether the spec has skills.
         has_skills: bool,
+        /// How it remembers people, if it does.
+        memory: Option<Memory>,
         /// The models that it uses where it has none of its own, or its own fails.
         models: Vec<ModelChoice>,
         scripts: Scripts,
@@ -49,6 +51,7 @@ impl InstanceSpec {
                 budgets: Budgets { run: Budget::default(), ..spec.budgets.clone() },
                 streaming: spec.streaming,
                 has_skills: spec.skills.is_some(),
+                memory: agent.memory.as_ref().and(spec.memory.clone()),
                 models: spec.models.clone(),
                 scripts: scripts.clone(),
             },
@@ -97,5 +100,32 @@ impl InstanceSpec {
         self.placement() == AgentPlacement::Remote
             && (&a.placement, &a.secrets_dir, &self.settings)
                 == (&b.placement, &b.secrets_dir, &other.settings)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use caipe_crds::default_resource;
+    use caipe_crds::resource::tool_domains::MemoryTools;
+
+    use super::*;
+
+    #[test]
+    fn another_term_of_facts_makes_a_new_instance_of_an_agent_that_remembers() {
+        let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+        let with = |ttl_minutes, agent: &RenderedAgent| {
+            let memory = Memory { ttl_minutes, max_results: 50, supervisor: false, store: None };
+            InstanceSpec::new(
+                &RenderedSpec { memory: Some(memory), ..spec.clone() },
+                agent,
+                &Scripts::default(),
+            )
+        };
+        let agent = spec.agents.first().unwrap();
+        assert_eq!(with(Some(1), agent), with(None, agent));
+        let remembers = RenderedAgent { memory: Some(MemoryTools {}), ..agent.clone() };
+        assert_ne!(with(Some(1), &remembers), with(None, &remembers));
     }
 }

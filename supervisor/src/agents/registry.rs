@@ -18,6 +18,7 @@ use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::UnavailableModel;
 use crate::agent::{Agent, CurrentSupervisor, PreviousPlacement};
 use crate::config::Settings;
+use crate::memory::{FactOwners, Memory};
 use crate::skills::{self, SkillsError};
 use crate::tools::TaskReader;
 
@@ -151,6 +152,11 @@ impl AgentRegistry {
     /// Lets agents read the tasks of the people that they work for.
     pub fn serve_tasks(&self, reader: Weak<dyn TaskReader>) {
         self.factory.tasks.set(reader);
+    }
+
+    /// Lets agents remember facts about the people that they work for.
+    pub fn serve_memory(&self, memory: Memory, owners: Weak<dyn FactOwners>) {
+        self.factory.memory.set(memory, owners);
     }
 
     /// The skills.

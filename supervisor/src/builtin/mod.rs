@@ -38,8 +38,13 @@ pub(crate) const ASK_MODEL: &str = "ask_model";
 pub(crate) const TASKS_LIST: &str = "tasks_list";
 pub(crate) const TASKS_GET: &str = "tasks_get";
 
+/// The tools of `crate::tools::MemoryTools`.
+pub(crate) const MEMORY_SAVE: &str = "memory_save";
+pub(crate) const MEMORY_SEARCH: &str = "memory_search";
+pub(crate) const MEMORY_FORGET: &str = "memory_forget";
+
 /// The names of the tools of other modules.
-const RESERVED: [&str; 10] = [
+const RESERVED: [&str; 13] = [
     FIND_SKILLS,
     USE_SKILL,
     READ_SKILL_FILE,
@@ -50,6 +55,9 @@ const RESERVED: [&str; 10] = [
     ASK_MODEL,
     TASKS_LIST,
     TASKS_GET,
+    MEMORY_SAVE,
+    MEMORY_SEARCH,
+    MEMORY_FORGET,
 ];
 
 /// Whether a name is that of a built-in tool or of one of the engine, in any case. A server's tool must not have it.

@@ -29,6 +29,7 @@ use crate::config::Settings;
 use crate::http::{
     self, AppState, Guard, Limits, METRICS_LIMITS, OriginError, Origins, TaskApi, metrics_router, router,
 };
+use crate::memory::{FactOwners, Memory};
 use crate::push::{self, StoredPushes};
 use crate::run::Runs;
 use crate::tools::TaskReader;
@@ -84,9 +85,13 @@ pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::R
     settings.check_addresses(address)?;
     let file = args.data_dir.join(&config.database);
     let store = start::open_store(&settings.spec.store, &file, &settings.env, stop_signal.as_mut()).await?;
+    let facts = match settings.spec.memory.as_ref().and_then(|memory| memory.store.as_ref()) {
+        Some(choice) => start::open_fact_store(choice, &file, &settings.env, stop_signal.as_mut()).await?,
+        None => store.clone(),
+    };
     let directory = skills::directory(&settings.spec.store, file.as_path());
     let keys = skills::open_keys(directory.as_deref(), &settings.env)?;
-    let server = Server::open(args, &config, store, (guard, keys), (address, &security))?;
+    let server = Server::open(args, &config, (store, facts), (guard, keys), (address, &security))?;
     skills::start(server.registry.skills(), directory, server.shutdown.clone()).await;
     if let Some(path) = &args.address_file {
         write_address(path, address)?;
@@ -116,6 +121,8 @@ struct Server {
     runs: Arc<Runs>,
     pushes: Option<Arc<Pushes>>,
     store: Arc<dyn Store>,
+    /// What agents remember; usually the same store.
+    facts: Arc<dyn Store>,
     routes: axum::Router,
     shutdown: CancellationToken,
 }
@@ -124,7 +131,7 @@ impl Server {
     fn open(
         args: &Serving,
         config: &ServerConfig<'_>,
-        store: Arc<dyn Store>,
+        (store, facts): (Arc<dyn Store>, Arc<dyn Store>),
         access: (Guard, Option<Arc<ApiKeys>>),
         (address, security): (SocketAddr, &CardSecurity),
     ) -> anyhow::Result<Self> {
@@ -137,9 +144,12 @@ impl Server {
             args.run_timeout,
             args.log_memory_mib << 20,
         );
-        if runs.serves_people() {
+        let memory = runs.serves_people().then(|| Memory::new(facts.clone()));
+        if let Some(memory) = &memory {
             let reader: Arc<dyn TaskReader> = runs.clone();
             registry.serve_tasks(Arc::downgrade(&reader));
+            let owners: Arc<dyn FactOwners> = runs.clone();
+            registry.serve_memory(memory.clone(), Arc::downgrade(&owners));
         }
         let pushes = pushes(args, &runs, &store)?;
         let cards = signed_cards(args, config, config.settings, address, security)?;
@@ -154,11 +164,13 @@ impl Server {
             runs: runs.clone(),
             alone: config.presentation.is_sub_agent(),
             store: store.clone(),
+            facts: facts.clone(),
+            memory,
             skills,
             guard,
             origins: origins.clone(),
         });
-        Ok(Self { registry, task_api, origins, runs, pushes, store, routes, shutdown })
+        Ok(Self { registry, task_api, origins, runs, pushes, store, facts, routes, shutdown })
     }
 
     /// Continues what the previous process left unfinished.
@@ -192,6 +204,7 @@ impl Server {
         };
         tokio::spawn(stop::forget_old(self.store.clone(), keep, self.shutdown.clone()));
         if self.runs.serves_people() {
+            tokio::spawn(stop::forget_expired(self.facts.clone(), self.shutdown.clone()));
             let (runs, shutdown) = (self.runs.clone(), self.shutdown.clone());
             tokio::spawn(stop::reject_unanswered(runs, args.answer_hours, shutdown));
         }
@@ -219,6 +232,9 @@ impl Server {
         self.registry.shutdown().await;
         // The runs are over; their last events may still be on the way.
         drop(tokio::time::timeout(LAST_EVENTS, server).await);
+        if !Arc::ptr_eq(&self.facts, &self.store) {
+            self.facts.close().await.context("failed to close the store of facts")?;
+        }
         self.store.close().await.context("failed to close the store")?;
         Ok(())
     }

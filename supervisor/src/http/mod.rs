@@ -3,6 +3,7 @@
 mod auth;
 mod listen;
 mod listing;
+mod memory;
 mod metrics;
 mod origin;
 mod routes;

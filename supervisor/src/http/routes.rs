@@ -1,4 +1,4 @@
-//! `/`, the cards, `/health`, `/ready`, `/tools`, `/workflows`, `/internal/status`, and the skills API.
+//! `/`, the cards, `/health`, `/ready`, `/tools`, `/workflows`, `/memory`, `/internal/status`, and the skills API.
 
 use std::sync::Arc;
 
@@ -15,11 +15,12 @@ use tower_http::cors::{AllowHeaders, AllowMethods, AllowOrigin, CorsLayer};
 
 use super::auth::{self, Guard};
 use super::listen::unavailable;
-use super::metrics;
 use super::origin::{self, Origins, Pages};
 use super::skills::{self, SkillsApi};
 use super::status::{self, About};
+use super::{memory, metrics};
 use crate::agents::AgentRegistry;
+use crate::memory::Memory;
 use crate::run::Runs;
 
 /// The state of the routes.
@@ -31,6 +32,10 @@ pub struct AppState {
     pub alone: bool,
     /// The store of conversations.
     pub store: Arc<dyn Store>,
+    /// The store of what agents remember; usually the same.
+    pub facts: Arc<dyn Store>,
+    /// What agents remember about people; `None` in a process that serves no people.
+    pub memory: Option<Memory>,
     /// The skills, and the keys of their catalogue.
     pub skills: SkillsApi,
     /// Authenticates requests.
@@ -53,6 +58,7 @@ pub fn router(state: AppState) -> Router {
         .with_state(About {
             registry: state.registry,
             store: state.store,
+            facts: state.facts,
             runs: state.runs,
             alone: state.alone,
         });
@@ -64,6 +70,7 @@ pub fn router(state: AppState) -> Router {
         .allow_headers(AllowHeaders::mirror_request());
     let routes = protocol
         .merge(about)
+        .merge(state.memory.map(memory::router).unwrap_or_default())
         .layer(middleware::from_fn_with_state(state.guard.clone(), auth::check))
         .merge(skills::router(state.skills, state.guard))
         .layer(cors)

@@ -28,6 +28,7 @@ const STORE_DEADLINE: Duration = Duration::from_millis(800);
 pub(super) struct About {
     pub(super) registry: Arc<AgentRegistry>,
     pub(super) store: Arc<dyn Store>,
+    pub(super) facts: Arc<dyn Store>,
     pub(super) runs: Arc<Runs>,
     /// Whether the process serves a single agent.
     pub(super) alone: bool,
@@ -118,6 +119,10 @@ async fn warnings(about: &About) -> Vec<String> {
         warnings.push("conversations are in memory and are lost when the process ends".to_owned());
     }
     warnings.extend(store_restrictions(&*about.store).await);
+    if !Arc::ptr_eq(&about.facts, &about.store) {
+        warnings.extend(store_fault(&*about.facts).await);
+        warnings.extend(store_restrictions(&*about.facts).await);
+    }
     warnings.extend(listen::few_connections());
     warnings.extend(skill_warnings(&about.registry.skills().states()));
     let supervisor = about.registry.supervisor();

@@ -7,6 +7,12 @@ use caipe_crds::resource::approver::Approver;
 
 use crate::binding::{APPROVED_CALLS, APPROVER_AS, SCRATCHPAD, SENT_BY, USER_EMAIL};
 
+/// The beginning of a principal that comes from a token.
+pub(crate) const SUBJECT: &str = "sub:";
+
+/// The beginning of a principal that is a client with a key of its own. It states the user of each message.
+pub(crate) const CLIENT: &str = "client:";
+
 /// The sender of a message, as its credential says.
 #[derive(Debug, Clone, Default)]
 pub struct Caller {

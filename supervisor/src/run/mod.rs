@@ -11,6 +11,7 @@ mod driver;
 mod effects;
 mod error;
 mod event_log;
+mod facts;
 mod leases;
 mod log_writer;
 mod messages;
@@ -23,7 +24,9 @@ mod service;
 mod start;
 mod task_reader;
 
+pub(crate) use caller::SUBJECT;
 pub use caller::{Caller, Person};
 pub use driver::{Batch, Driver, Sink, SinkError, Withdrawal};
 pub use error::RunError;
+pub use facts::{NO_USER, fact_owner};
 pub use service::{LOG_MEMORY, Runs};

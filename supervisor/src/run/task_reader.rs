@@ -41,17 +41,18 @@ impl Runs {
         state: Option<&str>,
         limit: usize,
     ) -> Result<Vec<ListedTask>, RunError> {
-        let person = Person::of(&self.record(own).await?);
+        let person = TaskPerson::of(&self.record(own).await?);
         let phases = PHASES.into_iter().filter(|phase| state.is_some_and(|state| name(*phase) == state));
         let (phases, owner) = (phases.collect(), person.owner.clone());
         let filter = TaskFilter { phases, owner, limit: MOST_SCANNED, ..TaskFilter::default() };
         let records = self.store.tasks(&filter).await?;
-        Ok(records.iter().filter(|record| Person::of(record) == person).take(limit).map(listed).collect())
+        Ok(records.iter().filter(|record| TaskPerson::of(record) == person).take(limit).map(listed).collect())
     }
 
     async fn task_of_owner(&self, own: &str, id: &str) -> Result<Option<ReadTask>, RunError> {
-        let person = Person::of(&self.record(own).await?);
-        let Some(record) = self.store.task(id).await?.filter(|record| Person::of(record) == person) else {
+        let person = TaskPerson::of(&self.record(own).await?);
+        let Some(record) = self.store.task(id).await?.filter(|record| TaskPerson::of(record) == person)
+        else {
             return Ok(None);
         };
         let mut task = self.log(id).await?.snapshot();
@@ -67,13 +68,13 @@ impl Runs {
 /// For whom a task is: its owner, and the user that the owner's client names. A client that acts for several people owns the
 /// tasks of all of them.
 #[derive(Debug, PartialEq, Eq)]
-struct Person {
-    owner: Option<String>,
-    user: Option<String>,
+pub(super) struct TaskPerson {
+    pub(super) owner: Option<String>,
+    pub(super) user: Option<String>,
 }
 
-impl Person {
-    fn of(record: &TaskRecord) -> Self {
+impl TaskPerson {
+    pub(super) fn of(record: &TaskRecord) -> Self {
         let user = Request::of_stored(&record.request).ok().and_then(|request| request.user);
         Self { owner: record.owner.clone(), user }
     }

@@ -1,9 +1,10 @@
 //! The sources of tools of an agent, each a [`ToolSource`]: the [built-in ones](crate::builtin), those that call third-party A2A
 //! agents ([`A2aTools`]), the shell ([`ShellTools`]), web pages ([`WebTools`]), what the agent knows of itself ([`Introspection`]), other
-//! models ([`ModelTools`]), tasks ([`TaskTools`]), and those of the MCP servers.
+//! models ([`ModelTools`]), tasks ([`TaskTools`]), facts about people ([`MemoryTools`]), and those of the MCP servers.
 
 mod a2a;
 mod introspection;
+mod memory;
 mod models;
 #[cfg(target_os = "linux")]
 mod shell;
@@ -17,6 +18,7 @@ mod web;
 
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress, RunStatus};
 pub use introspection::{AgentFacts, Introspection};
+pub use memory::{MemoryLimits, MemoryTools};
 pub use models::{AllowedModel, ModelTools};
 pub use shell::{ShellTools, Unconfined, shell_process};
 pub use shell_settings::ShellSettings;

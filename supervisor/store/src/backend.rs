@@ -1,6 +1,5 @@
 //! The trait that every backend implements.
 
-use std::fmt;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -9,16 +8,17 @@ use crate::control::{Control, ControlMessage};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::{EventChunk, LoggedEvent};
+use crate::facts::FactStore;
 use crate::live::LiveEvents;
 use crate::notifier::{Changes, Topic};
 use crate::push::PushRecord;
 use crate::types::{Commit, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskRecord};
 
-/// Stores conversations, tasks and event logs.
+/// Stores conversations, tasks, event logs and facts.
 ///
 /// Every backend passes the same suite, `tests/contract`.
 #[async_trait]
-pub trait Store: Send + Sync + fmt::Debug {
+pub trait Store: FactStore {
     /// A bounded name of the backend, for logs and metrics.
     fn backend(&self) -> &'static str;
 

@@ -16,6 +16,7 @@ mod conversation;
 mod encrypted;
 mod error;
 mod event_chunk;
+mod facts;
 mod follower;
 mod json;
 mod lease;
@@ -43,6 +44,7 @@ pub use conversation::{ConversationChange, ListChange, SavedConversation, Stored
 pub use encrypted::{EncryptedStore, Keyring, refuse_encrypted, rotate};
 pub use error::StoreError;
 pub use event_chunk::{EventChunk, LoggedEvent};
+pub use facts::{FactChange, FactRecord, FactStore, MAX_FACT_BYTES};
 pub use follower::Follower;
 pub use json::MAX_VALUE_BYTES;
 pub use live::LiveEvents;

@@ -1,5 +1,6 @@
 //! A store in memory: for tests, and for data that may be lost with the process.
 
+mod facts;
 mod transfer;
 
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -36,6 +37,7 @@ struct StoredData {
     conversations: HashMap<String, Conversation>,
     tasks: HashMap<String, Task>,
     owners: HashMap<String, Owner>,
+    facts: facts::Facts,
     import: Option<transfer::Import>,
 }
 

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_store::{
-    Changes, Commit, Control, ControlMessage, EventChunk, Lease, LeaseTerm, LiveEvents, LoggedEvent,
-    MemoryStore, OutboxEntry, PushRecord, Store, StoreError, StoredConversation, TaskFilter, TaskRecord,
-    Topic,
+    Changes, Commit, Control, ControlMessage, EventChunk, FactChange, FactRecord, FactStore, Lease,
+    LeaseTerm, LiveEvents, LoggedEvent, MemoryStore, OutboxEntry, PushRecord, Store, StoreError,
+    StoredConversation, TaskFilter, TaskRecord, Topic,
 };
+use jiff::Timestamp;
 
 /// Stands around every write, and may hold it up or refuse it.
 #[async_trait]
@@ -35,6 +36,17 @@ pub(crate) trait Gate: std::fmt::Debug + Send + Sync {
 pub(crate) struct Gated<G, S: ?Sized = MemoryStore> {
     pub(crate) inner: Arc<S>,
     pub(crate) gate: G,
+}
+
+#[async_trait]
+impl<G: Gate, S: Store + ?Sized> FactStore for Gated<G, S> {
+    async fn change_facts(&self, change: FactChange) -> Result<u64, StoreError> {
+        self.inner.change_facts(change).await
+    }
+
+    async fn facts(&self, owner: &str, now: Timestamp) -> Result<Vec<FactRecord>, StoreError> {
+        self.inner.facts(owner, now).await
+    }
 }
 
 #[async_trait]

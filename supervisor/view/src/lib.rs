@@ -7,6 +7,7 @@
 pub mod activity;
 mod artifact;
 mod clean;
+mod facts;
 mod form;
 mod notice;
 mod plan;
@@ -20,6 +21,7 @@ use caipe_a2a::model::{
 };
 
 pub use clean::{clean, one_line};
+pub use facts::{FactList, ListedFact, forgotten};
 pub use form::{Field, FieldKind, Form, FormAnswer, FormKind, plain};
 pub use notice::{Notice, Sign};
 pub use plan::{Plan, Step, StepStatus};

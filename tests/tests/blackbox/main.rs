@@ -20,6 +20,7 @@ mod depth;
 mod encryption;
 mod environment_page;
 mod evaluation;
+mod facts;
 mod kb;
 mod kill;
 mod knowledge;

@@ -80,6 +80,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "which a remote agent does not reach",
         ),
         (
+            "spec.agents[0]",
+            of_agent(&json!({"memory": {}, "placement": "Remote"})),
+            "and the facts about it, are in the store",
+        ),
+        (
             "spec.replicas",
             json!({"spec": {"replicas": 2}}),
             "more than 1 needs a store that the replicas share",

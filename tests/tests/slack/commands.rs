@@ -83,3 +83,39 @@ async fn a_person_shares_only_the_last_answer_of_the_own_direct_message() -> Res
     assert!(shared[0].block_text().contains("<@UANN> shares an answer"), "{shared:#?}");
     Ok(())
 }
+
+/// Each person sees and deletes only what is remembered about that person.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_person_sees_and_deletes_what_is_remembered() -> Result<()> {
+    let save = json!({"calls": [{"name": "memory_save", "arguments": {"fact": "{{ user }} <!channel>"}}]});
+    let scenario = Scenario::new()
+        .set("memory", json!({"supervisor": true}))
+        .turn(json!({"user": "likes", "turn": 0}), save)
+        .answers("likes", "Noted.");
+    let rig = Rig::simple(&scenario).await?;
+    for (user, words) in [("UANN", "likes tea"), ("UBOB", "likes coffee")] {
+        rig.slack.direct(user, words, None);
+        let channel = format!("D{user}");
+        let answered = |slack: &FakeSlack| text(&slack.channel(&channel)).contains("Noted.");
+        ensure!(rig.slack.until(LIMIT, answered).await, "{:#?}", rig.slack.channel(&channel));
+    }
+    rig.slack.command("C1", "UANN", "memory");
+    responds(&rig.slack, "UANN", "likes tea").await?;
+    let listed = |user: &str| {
+        let whispers = rig.slack.whispers().into_iter().filter(|whisper| whisper.user == user);
+        whispers.map(|whisper| whisper.text).collect::<String>()
+    };
+    let shown = listed("UANN");
+    ensure!(!shown.contains("coffee") && !shown.contains("<!channel>"), "{shown}");
+    let id = shown.split('`').nth(1).context("no id")?.to_owned();
+    rig.slack.command("C1", "UBOB", &format!("memory forget {id}"));
+    responds(&rig.slack, "UBOB", "no such fact").await?;
+    rig.slack.command("C1", "UANN", &format!("memory forget `{id}`"));
+    responds(&rig.slack, "UANN", "is forgotten").await?;
+    rig.slack.command("C1", "UANN", "memory");
+    responds(&rig.slack, "UANN", "Nothing is remembered").await?;
+    rig.slack.command("C1", "UBOB", "memory forget all");
+    responds(&rig.slack, "UBOB", "1 facts").await?;
+    rig.slack.command("C1", "UBOB", "memory please");
+    responds(&rig.slack, "UBOB", "Write `/caipe memory`").await
+}

@@ -2,6 +2,7 @@
 
 mod agents;
 mod budgets;
+mod memory;
 mod models;
 mod servers;
 mod settings;

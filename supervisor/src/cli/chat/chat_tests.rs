@@ -73,6 +73,7 @@ impl Talk {
             waiting: None,
             trace: None,
             task: None,
+            facts: Vec::new(),
         };
         Self { session, output, interrupts }
     }

@@ -14,6 +14,7 @@ mod error;
 mod follow;
 mod interrupts;
 mod lines;
+mod memory;
 mod render;
 mod session;
 mod turn;
@@ -29,6 +30,7 @@ use secrecy::ExposeSecret;
 use super::args::{Chat, Output};
 use caipe_view::{End, FormKind};
 pub(super) use caipe_view::{clean, one_line};
+use command::{Command, MemoryCommand};
 use follow::FollowError;
 use interrupts::Interrupts;
 use lines::{Lines, Prompt, history_path};
@@ -70,11 +72,26 @@ pub(super) async fn run(args: Chat) -> anyhow::Result<ExitCode> {
     };
     let mut session = session(&args, &terminal, client)?;
     let left = match request {
-        Request::Message(message) => session.say(&message).await,
+        Request::Message(message) => match Command::read(&message) {
+            Command::Memory(command) => return remember(&mut session, command, &args.url).await,
+            _ => session.say(&message).await,
+        },
         Request::Task(task) => session.rejoin(&task).await,
         Request::Conversation => return converse(&mut session).await,
     };
     Ok(finish(&session, &args, left))
+}
+
+/// Carries out `/memory` as the only command.
+async fn remember(session: &mut Session, command: MemoryCommand<'_>, url: &str) -> anyhow::Result<ExitCode> {
+    match session.memory(command).await {
+        Ok(text) => println!("{text}"),
+        Err(error) => {
+            eprintln!("caipe-supervisor: {}", error::explain(&error, url));
+            return Ok(ExitCode::from(UNUSABLE));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The request of the command line.
@@ -163,6 +180,7 @@ fn session(args: &Chat, terminal: &Terminals, client: A2aClient) -> anyhow::Resu
         waiting: None,
         trace: None,
         task: None,
+        facts: Vec::new(),
     })
 }
 

@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::ask::Questionnaire;
 use super::command::{Command, HELP};
-use super::error::{command, explain_follow};
+use super::error::{command, explain, explain_follow};
 use super::follow::{Following, follow, rejoin};
 use super::interrupts::Interrupts;
 use super::lines::{Prompt, Typed};
@@ -35,6 +35,8 @@ pub(super) struct Session {
     pub(super) trace: Option<String>,
     /// The last task.
     pub(super) task: Option<String>,
+    /// The ids of the facts in the last list of `/memory`.
+    pub(super) facts: Vec<String>,
 }
 
 impl Session {
@@ -150,6 +152,10 @@ impl Session {
                 Command::Trace => {
                     println!("{}", self.trace.as_deref().unwrap_or("No answer has a trace yet."));
                 }
+                Command::Memory(command) => match self.memory(command).await {
+                    Ok(text) => println!("{text}"),
+                    Err(error) => self.note(&explain(&error, &self.url)),
+                },
                 Command::Unknown(command) => println!("There is no {command}; /help shows what there is."),
                 Command::Say(text) => self.answer(text).await?,
             }

@@ -17,15 +17,15 @@ const AGAIN: Duration = Duration::from_millis(250);
 /// The variables with the address of the server. The first one that is set counts.
 const REDIS_URLS: [&str; 2] = ["LANGGRAPH_CHECKPOINT_REDIS_URL", "REDIS_URL"];
 
-/// Opens Redis. If it cannot be reached and is not required, returns a store in memory, whose restriction is the reason.
+/// Opens Redis for `what`. If it cannot be reached and is not required, returns a store in memory, whose restriction is the reason.
 pub(super) async fn redis(
     env: &Environment,
     database: &str,
-    required: bool,
+    (what, required): (&str, bool),
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<RedisStore, MemoryStore>> {
     let store = RedisStore::open(&redis_options(env, database)?)?;
-    usable(store, "Redis", required, stop_signal).await
+    usable(store, "Redis", (what, required), stop_signal).await
 }
 
 /// The Redis server that the variables name.
@@ -75,11 +75,11 @@ pub(in crate::cli) mod mongodb {
 pub(super) async fn open_mongodb(
     env: &Environment,
     (database, secrets_dir): (&str, Option<&str>),
-    required: bool,
+    (what, required): (&str, bool),
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<mongodb::MongodbStore, MemoryStore>> {
     let options = mongodb::options(env, &mongodb::configured_database(env, database), secrets_dir)?;
-    usable(mongodb::MongodbStore::open(&options)?, "MongoDB", required, stop_signal).await
+    usable(mongodb::MongodbStore::open(&options)?, "MongoDB", (what, required), stop_signal).await
 }
 
 /// Refuses MongoDB, because this program was built without it.
@@ -87,7 +87,7 @@ pub(super) async fn open_mongodb(
 pub(super) async fn open_mongodb(
     _: &Environment,
     _: (&str, Option<&str>),
-    _: bool,
+    _: (&str, bool),
     _: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<MemoryStore, MemoryStore>> {
     anyhow::bail!(WITHOUT_MONGODB)
@@ -127,15 +127,14 @@ fn set(env: &Environment, name: &str) -> Option<String> {
 async fn usable<S: Store>(
     store: S,
     server: &str,
-    required: bool,
+    (what, required): (&str, bool),
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Result<S, MemoryStore>> {
     let Err(error) = reached(&store, server, stop_signal).await? else { return Ok(Ok(store)) };
     if required {
         return Err(error).context("the store is required, and the server does not start without it");
     }
-    let reason =
-        format!("conversations are in memory since the start, because {server} could not be used: {error}");
+    let reason = format!("{what} are in memory since the start, because {server} could not be used: {error}");
     tracing::warn!("{reason}; restart to use {server}");
     Ok(Err(MemoryStore::instead_of(reason)))
 }

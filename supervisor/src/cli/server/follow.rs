@@ -70,6 +70,9 @@ impl Follow<'_> {
         if place(&settings.spec.store) != place(&self.registry.settings().spec.store) {
             tracing::warn!("the store has changed: restart to use it");
         }
+        if own_fact_store(&settings) != own_fact_store(&self.registry.settings()) {
+            tracing::warn!("the store of facts has changed: restart to use it");
+        }
         if settings.spec.oauth2 != self.registry.settings().spec.oauth2 {
             tracing::warn!("the rules for tokens have changed: restart to use them");
         }
@@ -84,6 +87,11 @@ impl Follow<'_> {
         tracing::info!(epoch, agents, "going over to a new specification");
         self.registry.apply(settings);
     }
+}
+
+/// Where facts are, if not with conversations.
+fn own_fact_store(settings: &Settings) -> Option<StoreChoice> {
+    settings.spec.memory.as_ref()?.store.as_ref().map(place)
 }
 
 fn is_required(store: &StoreChoice) -> bool {

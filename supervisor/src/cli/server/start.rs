@@ -35,11 +35,51 @@ pub(in crate::cli) fn listen(address: SocketAddr) -> anyhow::Result<TcpListener>
     }
 }
 
-/// Opens the chosen store; `SQLite` in this file. Waits for another process that uses it, but not beyond a stop signal.
+/// The variables with the server of facts, each with that of conversations, which it replaces.
+const FACT_SERVERS: [(&str, &str); 2] = [
+    ("LANGGRAPH_STORE_REDIS_URL", "LANGGRAPH_CHECKPOINT_REDIS_URL"),
+    ("LANGGRAPH_STORE_MONGODB_URI", "LANGGRAPH_CHECKPOINT_MONGODB_URI"),
+];
+
+/// Opens the store of what agents remember, if it is not that of conversations.
+pub(super) async fn open_fact_store(
+    choice: &StoreChoice,
+    file: &Path,
+    env: &Environment,
+    stop_signal: Pin<&mut impl Future<Output = ()>>,
+) -> anyhow::Result<Arc<dyn Store>> {
+    let secrets_dir = match choice {
+        StoreChoice::Redis { secrets_dir, .. } | StoreChoice::Mongodb { secrets_dir, .. } => {
+            secrets_dir.as_deref()
+        }
+        StoreChoice::Sqlite {} | StoreChoice::Memory {} => None,
+    };
+    let env = with_secrets(env, secrets_dir);
+    let url = |(own, other): (&str, &str)| {
+        let url = env.get(own).filter(|url| !url.trim().is_empty())?;
+        Some((other.to_owned(), url.clone()))
+    };
+    let mut own = env.as_ref().clone();
+    own.extend(FACT_SERVERS.into_iter().filter_map(url));
+    let opened = open(choice, file, (&own.into(), "facts about people"), stop_signal).await;
+    opened.context("failed to open the store of facts (LANGGRAPH_STORE_TYPE)")
+}
+
+/// Opens the chosen store of conversations; `SQLite` in this file. Waits for another process that uses it, but not beyond a stop signal.
 pub(super) async fn open_store(
     choice: &StoreChoice,
     file: &Path,
     env: &Environment,
+    stop_signal: Pin<&mut impl Future<Output = ()>>,
+) -> anyhow::Result<Arc<dyn Store>> {
+    open(choice, file, (env, "conversations"), stop_signal).await
+}
+
+/// Opens a store for `what`.
+async fn open(
+    choice: &StoreChoice,
+    file: &Path,
+    (env, what): (&Environment, &str),
     stop_signal: Pin<&mut impl Future<Output = ()>>,
 ) -> anyhow::Result<Arc<dyn Store>> {
     match choice {
@@ -51,12 +91,12 @@ pub(super) async fn open_store(
             with_encryption(Arc::new(store), env).await
         }
         StoreChoice::Memory {} => {
-            tracing::warn!("conversations are kept in memory and are gone when the process ends");
+            tracing::warn!("{what} are kept in memory and are gone when the process ends");
             Ok(Arc::new(MemoryStore::default()))
         }
         StoreChoice::Redis { database, required, secrets_dir, .. } => {
             let env = with_secrets(env, secrets_dir.as_deref());
-            match external_store::redis(&env, database, *required, stop_signal).await? {
+            match external_store::redis(&env, database, (what, *required), stop_signal).await? {
                 Ok(store) => with_encryption(Arc::new(store), &env).await,
                 Err(memory) => Ok(Arc::new(memory)),
             }
@@ -64,7 +104,9 @@ pub(super) async fn open_store(
         StoreChoice::Mongodb { database, required, secrets_dir, .. } => {
             let secrets_dir = secrets_dir.as_deref();
             let env = with_secrets(env, secrets_dir);
-            match external_store::open_mongodb(&env, (database, secrets_dir), *required, stop_signal).await? {
+            match external_store::open_mongodb(&env, (database, secrets_dir), (what, *required), stop_signal)
+                .await?
+            {
                 Ok(store) => with_encryption(Arc::new(store), &env).await,
                 Err(memory) => Ok(Arc::new(memory)),
             }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
-use caipe_store::{Pruned, Retention, Store};
+use caipe_store::{FactChange, Pruned, Retention, Store};
 use jiff::{SignedDuration, Timestamp};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::Instant;
@@ -69,6 +69,23 @@ pub(super) async fn forget_old(store: Arc<dyn Store>, keep: impl Fn() -> Keep, s
                 "removed what is old"
             ),
             Err(error) => tracing::warn!(%error, "failed to remove what is old"),
+        }
+    }
+}
+
+/// Removes facts about people that have expired. Readers do not see them before either.
+pub(super) async fn forget_expired(facts: Arc<dyn Store>, shutdown: CancellationToken) {
+    let clock = AgeClock::start();
+    let mut rounds = tokio::time::interval(PRUNE_INTERVAL);
+    loop {
+        tokio::select! {
+            () = shutdown.cancelled() => return,
+            _ = rounds.tick() => {}
+        }
+        match facts.change_facts(FactChange::RemoveExpired(clock.now())).await {
+            Ok(0) => {}
+            Ok(removed) => tracing::info!(removed, "removed expired facts about people"),
+            Err(error) => tracing::warn!(%error, "failed to remove expired facts about people"),
         }
     }
 }

@@ -18,7 +18,7 @@ use subtle::ConstantTimeEq as _;
 pub use tokens::{RulesError, TokenRules};
 use tokens::{TokenError, Tokens};
 
-use crate::run::Person;
+use crate::run::{Person, SUBJECT};
 
 /// Paths that need no credential: the cards, which say how to authenticate, and the probes.
 const OPEN: [&str; 4] = ["/.well-known/agent-card.json", "/.well-known/agent.json", "/health", "/ready"];
@@ -29,14 +29,11 @@ const STATUS: &str = "/internal/status";
 /// The fewest characters of the shared key of a server beyond loopback.
 pub const SHORTEST_KEY: usize = 16;
 
-/// The principal of the shared key.
+/// The principal of the shared key. No principal of a token equals it, because each begins with [`SUBJECT`].
 pub(in crate::http) const KEY_HOLDER: &str = "shared-key";
 
-/// The principal of the Slack bot, which states the user of each message like a holder of the shared key.
+/// The principal of the Slack bot, a client that states the user of each message like a holder of the shared key.
 const SLACK_BOT: &str = "client:slack-bot";
-
-/// The prefix of a principal that comes from a token, so that no subject equals [`KEY_HOLDER`] or [`SLACK_BOT`].
-const SUBJECT: &str = "sub:";
 
 /// The caller of an accepted request, and the person of its token.
 type Admitted = (Principal, Option<Person>);

@@ -2,6 +2,7 @@
 //!
 //! Ids, times, phases, owners, numbers and the names of lists stay readable, because the backends search them.
 
+mod facts;
 mod keyring;
 mod rotate;
 mod values;

@@ -199,6 +199,31 @@ impl Connection {
         Ok(updated.matched_count > 0)
     }
 
+    /// Changes one document, or creates it.
+    pub(super) async fn upsert_one(
+        &self,
+        action: &'static str,
+        name: &str,
+        filter: Document,
+        update: Document,
+    ) -> Result<(), StoreError> {
+        let collection = self.collection(name).await?;
+        let upserted = async { collection.update_one(filter, update).upsert(true).await };
+        self.in_time(action, upserted).await.map(drop)
+    }
+
+    /// Removes the documents that match. Returns how many there were.
+    pub(super) async fn delete_many(
+        &self,
+        action: &'static str,
+        name: &str,
+        filter: Document,
+    ) -> Result<u64, StoreError> {
+        let collection = self.collection(name).await?;
+        let deleted = self.in_time(action, async { collection.delete_many(filter).await }).await?;
+        Ok(deleted.deleted_count)
+    }
+
     /// Removes one document, if there is one that matches.
     pub(super) async fn delete_one(
         &self,

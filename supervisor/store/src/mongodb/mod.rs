@@ -9,6 +9,7 @@ mod commit;
 mod connection;
 mod documents;
 mod error;
+mod facts;
 mod leases;
 mod presence;
 mod prune;

@@ -5,6 +5,7 @@
 //! `controls`       control messages: task, number, message (its id), body
 //! `outbox`         task, entry (its id), deadline, body
 //! `pushes`         task, push (its id), body, delivered
+//! `facts`          owner, fact (its id), agent, saved, expires if it does, json
 //! `conversations`  run, touched, owner, turn; `_id` is that of the conversation
 //! `items`          one item of a list of a conversation: context, list, place, item
 //! `claims`         owner, until; `_id` is what is claimed, or the process that serves
@@ -24,6 +25,7 @@ pub(super) const EVENTS: &str = "events";
 pub(super) const CONTROLS: &str = "controls";
 pub(super) const OUTBOX: &str = "outbox";
 pub(super) const PUSHES: &str = "pushes";
+pub(super) const FACTS: &str = "facts";
 pub(super) const CONVERSATIONS: &str = "conversations";
 pub(super) const ITEMS: &str = "items";
 pub(super) const CLAIMS: &str = "claims";
@@ -45,6 +47,7 @@ pub(super) async fn create(database: &Database) -> Result<()> {
         (CONTROLS, doc! { "task": 1, "message": 1 }),
         (OUTBOX, doc! { "task": 1, "entry": 1 }),
         (PUSHES, doc! { "task": 1, "push": 1 }),
+        (FACTS, doc! { "owner": 1, "fact": 1 }),
         (ITEMS, doc! { "context": 1, "list": 1, "place": 1 }),
     ];
     let others = [
@@ -54,6 +57,7 @@ pub(super) async fn create(database: &Database) -> Result<()> {
         (TASKS, doc! { "phase": 1, "until": 1 }),
         (TASKS, doc! { "phase": 1, "updated": 1 }),
         (CONVERSATIONS, doc! { "touched": 1 }),
+        (FACTS, doc! { "expires": 1 }),
     ];
     for (name, keys) in unique {
         index(database, name, keys, true).await?;

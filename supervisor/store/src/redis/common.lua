@@ -5,6 +5,7 @@
 -- m:TASK    stream of control messages; i:TASK maps their ids to their numbers
 -- b:TASK    hash of the outbox; `outbox` is the set of tasks that have one
 -- w:TASK    hash of push configurations; d:TASK how far each was delivered; `pushes` is the set of tasks with pending ones
+-- f:OWNER   hash of the facts about a person by their ids; `facts` is the sorted set of those that expire, by the time
 -- k:CLAIM   the owner of a claim, which expires
 -- leases sorted set of the tasks under way by the end of their lease, 0 if it was released
 -- c:CONTEXT hash: run, touched, owner, turn; l:CONTEXT the set of its lists; s:CONTEXT:LIST one list; `touched` the index by age

@@ -8,6 +8,7 @@ mod connection;
 mod discovery;
 mod encode;
 mod error;
+mod facts;
 mod listener;
 mod publisher;
 mod read;

@@ -21,6 +21,7 @@ pub(super) static CONTROLS: LazyLock<Script> = script!("controls.lua");
 pub(super) static CONVERSATION: LazyLock<Script> = script!("conversation.lua");
 pub(super) static TASKS: LazyLock<Script> = script!("tasks.lua");
 pub(super) static PUSHES: LazyLock<Script> = script!("pushes.lua");
+pub(super) static FACTS: LazyLock<Script> = script!("facts.lua");
 pub(super) static ALL_OF: LazyLock<Script> = script!("all_of.lua");
 pub(super) static SETTLE: LazyLock<Script> = script!("settle.lua");
 pub(super) static PRUNE: LazyLock<Script> = script!("prune.lua");

@@ -5,6 +5,7 @@
 
 mod controls;
 mod error;
+mod facts;
 mod import;
 mod open;
 mod outbox;
@@ -28,6 +29,7 @@ use crate::control::{Control, ControlMessage};
 use crate::conversation::StoredConversation;
 use crate::error::StoreError;
 use crate::event_chunk::LoggedEvent;
+use crate::facts::{FactChange, FactRecord, FactStore, current};
 use crate::lease::LeaseTable;
 use crate::notifier::{Changes, Topic, Watchers};
 use crate::push::{PushChange, PushRecord};
@@ -85,6 +87,20 @@ impl SqliteStore {
 impl std::fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+#[async_trait]
+impl FactStore for SqliteStore {
+    async fn change_facts(&self, change: FactChange) -> Result<u64, StoreError> {
+        change.check()?;
+        Ok(self.write(Work::Facts(change)).await?.removed)
+    }
+
+    async fn facts(&self, owner: &str, now: Timestamp) -> Result<Vec<FactRecord>, StoreError> {
+        let owner = owner.to_owned();
+        let found = self.readers.read(move |connection| facts::of(connection, &owner)).await?;
+        Ok(current(found, now))
     }
 }
 

@@ -168,6 +168,21 @@ CREATE TABLE outbox (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// The facts of people. The table is not a step of [`MIGRATIONS`], and the version of a file does not count it: a program that does
+/// not know it opens the file all the same, so that an upgrade can be undone.
+const FACTS: &str = r"
+CREATE TABLE IF NOT EXISTS facts (
+    owner   TEXT NOT NULL,
+    id      TEXT NOT NULL,
+    agent   TEXT NOT NULL,
+    saved   INTEGER NOT NULL,
+    expires INTEGER,
+    json    TEXT NOT NULL,
+    PRIMARY KEY (owner, id)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX IF NOT EXISTS facts_by_expiry ON facts (expires) WHERE expires IS NOT NULL;
+";
+
 /// The version of the files whose conversations must be converted.
 const WITH_APPENDS: i64 = 4;
 
@@ -220,7 +235,7 @@ pub(super) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Fa
         transaction.pragma_update(None, "user_version", next)?;
         transaction.commit()?;
     }
-    Ok(())
+    Ok(connection.execute_batch(FACTS)?)
 }
 
 #[cfg(test)]
@@ -267,6 +282,21 @@ mod tests {
         let message = crate::ControlMessage { id: "m".into(), body: "{}".into() };
         crate::sqlite::controls::put(&connection, "t", &message).unwrap();
         assert_eq!(crate::sqlite::controls::waiting(&connection, "t", 0).unwrap()[0].number, 1);
+    }
+
+    /// A program without facts opens the file, and the next one with facts adds the table again.
+    #[test]
+    fn the_table_of_facts_is_no_version_of_the_schema() {
+        let mut connection = Connection::open_in_memory().unwrap();
+        migrate(&mut connection, Path::new("caipe.db")).unwrap();
+        connection.execute_batch("DROP TABLE facts").unwrap();
+        for _ in 0..2 {
+            migrate(&mut connection, Path::new("caipe.db")).unwrap();
+            let version: usize =
+                connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+            assert_eq!(version, MIGRATIONS.len());
+            connection.execute_batch("SELECT json FROM facts").unwrap();
+        }
     }
 
     /// A file as version 4 leaves it after a crash: a tool's result is appended to the state, and events are in the journal

@@ -11,9 +11,10 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::error::{Failure, translate, unavailable};
 use super::rows::PreparedCommit;
-use super::{controls, import, outbox, push, rows};
+use super::{controls, facts, import, outbox, push, rows};
 use crate::control::ControlMessage;
 use crate::error::StoreError;
+use crate::facts::FactChange;
 use crate::notifier::Notifier;
 use crate::push::PushChange;
 use crate::transfer::ImportBatch;
@@ -33,13 +34,15 @@ pub(super) struct Job {
     pub(super) done: Answer,
 }
 
-/// The result of a write. Only a prune and an import count anything, and only an acquisition has a lease.
+/// The result of a write. Only a prune, an import and a change of facts count anything, and only an acquisition has a lease.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Done {
     pub(super) pruned: Pruned,
     pub(super) lease: Lease,
     /// The imported conversations and tasks that were there.
     pub(super) left: u64,
+    /// The removed facts.
+    pub(super) removed: u64,
 }
 
 type Answer = oneshot::Sender<Result<Done, StoreError>>;
@@ -50,6 +53,7 @@ pub(super) enum Work {
     Control(String, ControlMessage),
     Settle { task: String, id: String },
     Push(PushChange),
+    Facts(FactChange),
     Prune(Retention),
     BeginImport(String),
     Import(Box<ImportBatch>),
@@ -185,6 +189,7 @@ impl Work {
             Self::Control(task, message) => controls::put(&savepoint, task, message)?,
             Self::Settle { task, id } => outbox::settle(&savepoint, task, id)?,
             Self::Push(change) => push::change(&savepoint, change)?,
+            Self::Facts(change) => done.removed = facts::change(&savepoint, change)?,
             Self::Prune(retention) => done.pruned = rows::prune(&savepoint, *retention)?,
             Self::BeginImport(export) => import::begin(&savepoint, export)?,
             Self::Import(batch) => done.left = import::import(&savepoint, batch)?,
@@ -203,6 +208,7 @@ impl Work {
             Self::Control(..) => "send a control message",
             Self::Settle { .. } => "settle an outbox entry",
             Self::Push(_) => "keep a push configuration",
+            Self::Facts(change) => change.action(),
             Self::Prune(_) => "prune",
             Self::BeginImport(_) | Self::Import(_) | Self::FinishImport => "import",
             Self::Probe(_) => "write a probe",

@@ -5,6 +5,7 @@
 mod controls;
 mod conversations;
 mod copies;
+mod facts;
 mod following;
 mod leases;
 mod logs;
@@ -67,6 +68,13 @@ macro_rules! store_contract {
             control_messages_go_with_their_task,
             the_outbox_keeps_an_entry_until_it_is_done,
             the_owner_is_woken,
+        }
+        store_contract! { $fresh, facts:
+            facts_are_those_of_one_owner,
+            facts_are_replaced_and_removed,
+            facts_expire,
+            facts_are_bounded,
+            facts_stay_when_conversations_go,
         }
         store_contract! { $fresh, shared following:
             a_follower_ends_with_the_run,

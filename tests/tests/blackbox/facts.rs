@@ -1,0 +1,230 @@
+//! What agents remember about people: from one conversation to the next, across restarts, and never of another person.
+
+use anyhow::{Context, Result, ensure};
+use caipe_fixtures::redis::RedisServer;
+use caipe_tests::supervisor::{Setup, Supervisor, message};
+use caipe_tests::token_issuer::{AUDIENCE, ISSUER, Issuer};
+use serde_json::{Value, json};
+
+use crate::redis::command;
+
+/// The helper saves, finds and forgets what the request names, and answers with the results.
+const SCRIPT: &str = r#"
+turns:
+  - when: { agent: helper, user: "remember ", turn: 0 }
+    reply: { calls: [{ name: memory_save, arguments: { fact: "{{ user | replace('remember ', '') }}", owner: bob } }] }
+  - when: { agent: helper, user: "recall ", turn: 0 }
+    reply: { calls: [{ name: memory_search, arguments: { words: "{{ user | replace('recall ', '') }}" } }] }
+  - when: { agent: helper, user: "forget ", turn: 0 }
+    reply: { calls: [{ name: memory_forget, arguments: { id: "{{ user | replace('forget ', '') }}" } }] }
+  - when: { agent: helper }
+    reply: { text: "{% for result in results %}<{{ result.content }}>{% endfor %}" }
+  - when: { agent: supervisor, user: "own ", turn: 0 }
+    reply: { calls: [{ name: memory_search, arguments: {} }] }
+  - when: { agent: supervisor, turn: 0 }
+    reply: { calls: [{ name: task, arguments: { subagent_type: helper, description: "{{ user }}" } }] }
+  - when: { agent: supervisor }
+    reply: { calls: [{ name: PlatformEngineerResponse, arguments: { is_task_complete: true, require_user_input: false, content: "{{ results[0].content }}" } }] }
+"#;
+
+fn setup(memory: &str, of_agent: &str) -> Result<Setup> {
+    let resource = format!(
+        "apiVersion: caipe.io/v1alpha1
+kind: CaipeSupervisor
+metadata: {{ name: facts }}
+spec:
+  model: {{ provider: scripted, script: {{ path: script.yaml }} }}
+{memory}
+  agents:
+    - name: helper
+      identity: {{ inline: {{ title: The Helper, description: Helps., systemPrompt: You help. }} }}
+{of_agent}
+"
+    );
+    Setup::of(&resource, SCRIPT)
+}
+
+fn remembers() -> Result<Setup> {
+    setup("  memory: { supervisor: true }", "      memory: {}")
+}
+
+async fn chat(setup: &Setup, supervisor: &Supervisor, words: &str) -> Result<String> {
+    let output = setup.run(&["chat", "--url", supervisor.url(), words]).await?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    ensure!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    Ok(text)
+}
+
+async fn facts(supervisor: &Supervisor) -> Result<Vec<Value>> {
+    let (status, body) = supervisor.get("/memory").await?;
+    let body: Value = serde_json::from_str(&body)?;
+    ensure!(status == 200, "{status} {body}");
+    Ok(body["facts"].as_array().context("no facts")?.clone())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_finds_in_another_conversation_what_it_saved_until_the_person_deletes_it() -> Result<()> {
+    let setup = remembers()?;
+    let supervisor = setup.start().await?;
+    let saved = supervisor.ask("remember the person likes tea").await?.result()?;
+    ensure!(saved.starts_with("<Saved as the fact `"), "{saved}");
+    supervisor.ask("remember the person likes tea").await?;
+    supervisor.kill().await?;
+
+    let supervisor = setup.start().await?;
+    let found = supervisor.ask("recall teas").await?.result()?;
+    ensure!(!found.contains("likes tea"), "only words of the fact: {found}");
+    let found = supervisor.ask("recall tea").await?.result()?;
+    ensure!(found.contains(r#""fact": "the person likes tea""#), "{found}");
+    let own = supervisor.ask("own memory").await?.result()?;
+    ensure!(!own.contains("tea"), "each agent has its own: {own}");
+    let listed = facts(&supervisor).await?;
+    let [fact] = listed.as_slice() else { anyhow::bail!("one fact, not {listed:?}") };
+    assert_eq!((&fact["agent"], &fact["fact"]), (&json!("helper"), &json!("the person likes tea")));
+    ensure!(fact["expires"].is_string(), "{fact}");
+
+    let shown = chat(&setup, &supervisor, "/memory").await?;
+    ensure!(shown.starts_with("1. the person likes tea (helper, "), "{shown}");
+    let id = fact["id"].as_str().context("no id")?;
+    let forgotten = chat(&setup, &supervisor, &format!("/memory forget {id}")).await?;
+    ensure!(forgotten.contains("is forgotten"), "{forgotten}");
+    ensure!(chat(&setup, &supervisor, &format!("/memory forget {id}")).await?.contains("There is no fact"));
+    let found = supervisor.ask("recall tea").await?.result()?;
+    ensure!(!found.contains("likes tea"), "{found}");
+    ensure!(facts(&supervisor).await?.is_empty());
+    supervisor.ask("remember one").await?;
+    supervisor.ask("remember two").await?;
+    ensure!(chat(&setup, &supervisor, "/memory forget all").await?.starts_with("2 facts"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_remembered_by_default() -> Result<()> {
+    let supervisor = setup("", "")?.start().await?;
+    for request in ["remember tea", "recall tea", "forget a", "own memory"] {
+        let text = supervisor.ask(request).await?.result()?;
+        ensure!(text.contains("memory_") && !text.contains("Saved"), "no such tool: {text}");
+    }
+    ensure!(facts(&supervisor).await?.is_empty());
+    Ok(())
+}
+
+/// A request of a person with a token.
+async fn send(url: &str, token: &str, text: &str) -> Result<String> {
+    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": message(text, None)});
+    let answer = reqwest::Client::new().post(url).bearer_auth(token).json(&request).send().await?;
+    Ok(answer.json::<Value>().await?["result"]["artifacts"].to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn people_with_tokens_do_not_reach_the_facts_of_others() -> Result<()> {
+    let issuer = Issuer::start().await?;
+    let setup = remembers()?.env("A2A_AUTH_OAUTH2", "true").env("JWKS_URI", issuer.url());
+    let supervisor = setup.env("ISSUER", ISSUER).env("AUDIENCE", AUDIENCE).start().await?;
+    let (ann, bob) = (issuer.token("ann", &json!({}))?, issuer.token("bob", &json!({}))?);
+    let url = supervisor.url();
+    send(url, &ann, "remember alpha").await?;
+    send(url, &bob, "remember bravo").await?;
+    let http = reqwest::Client::new();
+    let listed = async |token: &str| -> Result<Value> {
+        Ok(http.get(format!("{url}/memory")).bearer_auth(token).send().await?.json().await?)
+    };
+    let of_ann = listed(&ann).await?;
+    ensure!(of_ann.to_string().contains("alpha") && !of_ann.to_string().contains("bravo"), "{of_ann}");
+    let id = of_ann["facts"][0]["id"].as_str().context("no id")?.to_owned();
+    ensure!(!send(url, &bob, "recall alpha").await?.contains("alpha\\\""), "bob finds the fact of ann");
+    ensure!(send(url, &bob, &format!("forget {id}")).await?.contains("There is no fact"));
+    let delete = async |path: &str, token: &str| -> Result<u16> {
+        Ok(http.delete(format!("{url}{path}")).bearer_auth(token).send().await?.status().as_u16())
+    };
+    assert_eq!(delete(&format!("/memory/{id}"), &bob).await?, 404);
+    assert_eq!(delete("/memory", &bob).await?, 200);
+    assert_eq!(listed(&ann).await?, of_ann, "bob has deleted his own");
+    let claimed =
+        http.get(format!("{url}/memory")).bearer_auth(&bob).header("x-user-email", "ann@example.com");
+    assert_eq!(claimed.send().await?.status().as_u16(), 400, "a token names its user");
+    for request in [http.get(format!("{url}/memory")), http.delete(format!("{url}/memory"))] {
+        assert_eq!(request.send().await?.status().as_u16(), 401, "without a token");
+    }
+    assert_eq!(delete(&format!("/memory/{id}"), &ann).await?, 200);
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_acts_for_several_people_does_not_mix_their_facts() -> Result<()> {
+    let supervisor = remembers()?.start().await?;
+    let ask = async |user: &str, text: &str| -> Result<String> {
+        let mut params = message(text, None);
+        params["message"]["metadata"] = json!({ "user_email": format!("{user}@example.com") });
+        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
+        let answer = reqwest::Client::new().post(supervisor.url()).json(&request).send().await?;
+        Ok(answer.json::<Value>().await?["result"]["artifacts"].to_string())
+    };
+    ask("ann", "remember the colour is alpha").await?;
+    ask("bob", "remember the colour is bravo").await?;
+    let found = ask("Bob", "recall colour").await?;
+    ensure!(found.contains("bravo") && !found.contains("alpha"), "{found}");
+    ensure!(facts(&supervisor).await?.is_empty(), "a caller without a user is another person");
+    let http = reqwest::Client::new();
+    let url = format!("{}/memory", supervisor.url());
+    let of_ann: Value = http.get(&url).header("x-user-email", "ann@example.com").send().await?.json().await?;
+    ensure!(of_ann.to_string().contains("alpha") && !of_ann.to_string().contains("bravo"), "{of_ann}");
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_list_has_pages() -> Result<()> {
+    let supervisor = remembers()?.start().await?;
+    for number in 0..3 {
+        supervisor.ask(&format!("remember number {number}")).await?;
+    }
+    let page = async |query: &str| -> Result<(u16, Value)> {
+        let (status, body) = supervisor.get(&format!("/memory{query}")).await?;
+        Ok((status, serde_json::from_str(&body)?))
+    };
+    let first = page("?limit=2&agent=helper").await?.1;
+    assert_eq!(first["facts"].as_array().map(Vec::len), Some(2));
+    let next = first["next"].as_str().context("no next")?;
+    let second = page(&format!("?limit=2&after={next}")).await?.1;
+    assert_eq!((&second["facts"][0]["fact"], &second["next"]), (&json!("number 0"), &Value::Null));
+    assert_eq!(page("?agent=other").await?.1, json!({ "facts": [] }));
+    for query in ["?limit=0", "?limit=many", "?limit=1001", "?after=none"] {
+        let (status, body) = page(query).await?;
+        ensure!(status == 400 && body["reason"].is_string(), "{query}: {status} {body}");
+    }
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_can_be_in_a_redis_of_their_own() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let key = "test:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let setup = remembers()?
+        .env("LANGGRAPH_STORE_TYPE", "redis")
+        .env("LANGGRAPH_STORE_REDIS_URL", server.url())
+        .env("LANGGRAPH_STORE_KEY_PREFIX", "people")
+        .env("LANGGRAPH_STORE_TTL_MINUTES", "0")
+        .env("CAIPE_STORE_ENCRYPTION_KEYS", key);
+    let supervisor = setup.start().await?;
+    supervisor.ask("remember the person likes tea").await?;
+    ensure!(facts(&supervisor).await?[0]["expires"].is_null());
+    let keys = command(&server, &["keys", "*"])?;
+    ensure!(keys.contains("{people}:f:") && !keys.contains(":t:"), "facts and no tasks: {keys}");
+    let dump = command(&server, &["hvals", "{people}:f:[null,null]"])?;
+    ensure!(dump.contains("enc1.") && !dump.contains("tea"), "{dump}");
+    supervisor.kill().await?;
+    let supervisor = setup.start().await?;
+    ensure!(supervisor.ask("recall tea").await?.result()?.contains("likes tea"));
+    Ok(())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_store_that_does_not_exist_here_is_refused_at_the_start() -> Result<()> {
+    let setup = remembers()?.env("LANGGRAPH_STORE_TYPE", "postgres");
+    let file = setup.dir().join("supervisor.yaml").display().to_string();
+    let refused = setup.run(&["serve", "-f", &file, "--listen", "127.0.0.1:0"]).await?;
+    let errors = String::from_utf8_lossy(&refused.stderr);
+    ensure!(!refused.status.success(), "{errors}");
+    ensure!(errors.contains("$LANGGRAPH_STORE_TYPE: `postgres` is unknown"), "{errors}");
+    Ok(())
+}
