@@ -135,11 +135,10 @@ fn full() -> RenderedSpec {
             jwks_uri: "https://issuer.example.com/keys".to_owned(),
             required_scopes: texts(&["caipe.use"]),
         }),
-        // The golden files are from before this field.
+        // The golden files are from before these fields.
         approvers: Vec::new(),
-        cors_origins: texts(&["https://portal.example.com"]),
-        // The golden files are from before this field.
         workflows: Vec::new(),
+        cors_origins: texts(&["https://portal.example.com"]),
         agents: vec![agent("github", Placement::InProcess {}), agent("jira", remote)],
     }
     .sealed()

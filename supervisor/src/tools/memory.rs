@@ -55,9 +55,10 @@ impl MemoryTools {
             FORGET => {
                 let id = text(arguments, "id")?.ok_or("The argument `id` is missing.")?;
                 let found = memory.forget(&owner, Some(&self.agent), id).await;
-                match found.map_err(|error| error.to_string())? {
-                    true => Ok(format!("The fact `{id}` is forgotten.")),
-                    false => Err(format!("There is no fact `{id}`.")),
+                if found.map_err(|error| error.to_string())? {
+                    Ok(format!("The fact `{id}` is forgotten."))
+                } else {
+                    Err(format!("There is no fact `{id}`."))
                 }
             }
             _ => Err(format!("There is no tool `{tool}`.")),

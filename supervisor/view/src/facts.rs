@@ -31,7 +31,8 @@ struct Page {
 struct Fact {
     id: String,
     agent: String,
-    fact: String,
+    #[serde(rename = "fact")]
+    text: String,
     saved: String,
 }
 
@@ -39,9 +40,9 @@ impl FactList {
     /// Reads a page; `None` if it is none.
     pub fn read(page: Value) -> Option<Self> {
         let Page { facts, next } = serde_json::from_value(page).ok()?;
-        let listed = |Fact { id, agent, fact, saved }: Fact| {
+        let listed = |Fact { id, agent, text, saved }: Fact| {
             let day: String = saved.chars().take_while(|c| *c != 'T').collect();
-            let line = format!("{} ({}, {})", one_line(&fact), one_line(&agent), one_line(&day));
+            let line = format!("{} ({}, {})", one_line(&text), one_line(&agent), one_line(&day));
             ListedFact { id: one_line(&id), line }
         };
         Some(Self { facts: facts.into_iter().map(listed).collect(), has_more: next.is_some() })

@@ -292,9 +292,8 @@ mod tests {
         connection.execute_batch("DROP TABLE facts").unwrap();
         for _ in 0..2 {
             migrate(&mut connection, Path::new("caipe.db")).unwrap();
-            let version: usize =
-                connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
-            assert_eq!(version, MIGRATIONS.len());
+            let version: i64 = connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
+            assert_eq!(version, i64::try_from(MIGRATIONS.len()).unwrap());
             connection.execute_batch("SELECT json FROM facts").unwrap();
         }
     }
