@@ -76,6 +76,19 @@ fn agent(name: &str, placement: Placement) -> RenderedAgent {
     }
 }
 
+fn connectivity() -> Connectivity {
+    Connectivity {
+        check: true,
+        background: true,
+        timeout_ms: 5000,
+        max_retries: 3,
+        retry_delay_ms: 2000,
+        startup_delay_ms: 1000,
+        refresh_interval_ms: Some(1500),
+        fast_check_timeout_ms: 2000,
+    }
+}
+
 /// A spec with a value for each field of the first versions.
 fn full() -> RenderedSpec {
     let remote = Placement::Remote {
@@ -119,16 +132,7 @@ fn full() -> RenderedSpec {
         // The golden files are from before this field.
         retention_days: None,
         memory: None,
-        connectivity: Connectivity {
-            check: true,
-            background: true,
-            timeout_ms: 5000,
-            max_retries: 3,
-            retry_delay_ms: 2000,
-            startup_delay_ms: 1000,
-            refresh_interval_ms: Some(1500),
-            fast_check_timeout_ms: 2000,
-        },
+        connectivity: connectivity(),
         oauth2: Some(OAuth2 {
             issuer: "https://issuer.example.com".to_owned(),
             audience: "caipe".to_owned(),

@@ -87,7 +87,7 @@ fn the_prompt_of_the_supervisor_lists_the_agents() {
 }
 
 #[test]
-fn an_agent_with_a_memory_knows_when_to_look_and_when_to_save() {
+fn an_agent_with_a_memory_knows_when_to_search_and_when_to_save() {
     let mut spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
     let remembers = |spec: &RenderedSpec, name| whole_prompt(spec, name).unwrap().contains("# Memory\n\n");
     assert!(!remembers(&spec, "jira") && !remembers(&spec, "supervisor"));
