@@ -7,6 +7,7 @@
 mod escapes;
 mod files;
 mod limits;
+mod network;
 mod sandbox;
 
 fn main() {
@@ -24,6 +25,9 @@ fn main() {
             }
             if is_chosen("limits") {
                 limits::run(version).await;
+            }
+            if is_chosen("network") {
+                network::run(version).await;
             }
             if is_chosen("escapes") {
                 escapes::run(version).await;
