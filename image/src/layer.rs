@@ -7,8 +7,12 @@ use tar::{Builder, EntryType, Header};
 
 use crate::file_entry::{Entry, Kind};
 
-/// The highest level of compression for which unpacking needs little memory.
+/// The level of compression.
 const LEVEL: i32 = 19;
+
+/// How far back the compression looks for what it has seen, as a power of two: 64 MiB, because the two programs are built from many of
+/// the same libraries. Unpacking needs as much memory. Decoders accept up to 27 by default.
+const WINDOW_LOG: u32 = 26;
 
 /// The threads that compress. Constant, because the result depends on it.
 const THREADS: u32 = 2;
@@ -64,6 +68,8 @@ impl Layer {
 fn compressed(tar: &[u8]) -> io::Result<Vec<u8>> {
     let mut encoder = zstd::Encoder::new(Vec::new(), LEVEL)?;
     encoder.multithread(THREADS)?;
+    encoder.window_log(WINDOW_LOG)?;
+    encoder.long_distance_matching(true)?;
     encoder.write_all(tar)?;
     encoder.finish()
 }

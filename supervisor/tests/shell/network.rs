@@ -16,9 +16,7 @@ pub(crate) async fn run(landlock: u8) {
         }
     });
     let connect = |address: &str| {
-        format!(
-            "python3 -c 'import socket\ns = socket.socket({address}\nprint(\"got\", s.recv(9).decode())'"
-        )
+        format!("python3 -c 'import socket\ns = socket.socket({address}\nprint(\"got\", s.recv(9).decode())'")
     };
     let tcp = connect(&format!("); s.settimeout(10); s.connect((\"127.0.0.1\", {port}))"));
     let folder = directory();
