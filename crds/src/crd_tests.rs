@@ -34,8 +34,8 @@ fn the_generated_file_is_up_to_date() {
 fn the_file_is_small_enough_for_client_side_apply_and_says_the_same() {
     let yaml = yaml().unwrap();
     // kubectl keeps a copy as JSON in an annotation; all annotations together may have 256 KiB. Half of that is left for others.
-    let kept = as_json().to_string().len();
-    assert!(kept < 128 * 1024 && yaml.len() < 200_000, "{kept} bytes as JSON, {} as YAML", yaml.len());
+    let json = as_json().to_string().len();
+    assert!(json < 128 * 1024 && yaml.len() < 200_000, "{json} bytes as JSON, {} as YAML", yaml.len());
     let back: Value = serde_saphyr::from_str(&yaml).unwrap();
     assert_eq!(back, as_json());
 }

@@ -52,8 +52,9 @@ fn an_agent_writes_only_where_it_may() {
 
 /// The results of a shell come back by this way.
 #[test]
-fn what_a_tool_changes_is_kept_only_where_the_agent_may_write() {
-    for (writes, kept) in [(FileWrites::Everywhere, 2), (FileWrites::Scratchpad, 1), (FileWrites::Nowhere, 0)]
+fn what_a_tool_changes_is_stored_only_where_the_agent_may_write() {
+    for (writes, stored) in
+        [(FileWrites::Everywhere, 2), (FileWrites::Scratchpad, 1), (FileWrites::Nowhere, 0)]
     {
         let mut abilities = writing(writes);
         abilities.tools.insert("shell_exec".to_owned());
@@ -64,9 +65,9 @@ fn what_a_tool_changes_is_kept_only_where_the_agent_may_write() {
         let files = files.map(|(path, text)| (path.to_owned(), Some(text.to_owned()))).into();
         let output = ToolOutput { files, ..ToolOutput::ok("done") };
         sim.feed(Input::ToolFinished { call: "s".to_owned(), output, time_ms: 0 });
-        assert_eq!(sim.state.files.len(), kept, "{writes:?}");
-        let told = sim.result("s").matches("failed to write").count();
-        assert_eq!(told, 2 - kept, "{writes:?}: {}", sim.result("s"));
+        assert_eq!(sim.state.files.len(), stored, "{writes:?}");
+        let reported = sim.result("s").matches("failed to write").count();
+        assert_eq!(reported, 2 - stored, "{writes:?}: {}", sim.result("s"));
     }
 }
 
