@@ -26,6 +26,7 @@ pub mod crd;
 pub mod digest;
 pub mod fault;
 pub mod identity;
+mod identity_agent;
 pub mod internal_status;
 pub mod names;
 pub mod placement;

@@ -94,7 +94,8 @@ pub enum WorkspaceWrites {
 }
 
 impl WorkspaceWrites {
-    const fn is_everywhere(&self) -> bool {
+    /// Whether it is the default.
+    pub const fn is_everywhere(&self) -> bool {
         matches!(self, Self::Everywhere)
     }
 }

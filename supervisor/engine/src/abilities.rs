@@ -6,8 +6,8 @@ use std::sync::{Arc, LazyLock};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::{Budget, ToolTraits};
+use crate::file_rights::FileWrites;
 use crate::names::AgentName;
-use crate::scratchpad::FileWrites;
 use crate::tool_index::ToolIndex;
 use crate::verification::Verification;
 use crate::workflow::Workflow;

@@ -3,10 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::budget::LimitKind;
+use crate::file_rights::FileChanges;
 use crate::form::Form;
 use crate::names::{AgentName, CallId};
 use crate::plan_step::{PlanCause, PlanStep};
-use crate::scratchpad::FileChanges;
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunEvent {

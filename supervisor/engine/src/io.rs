@@ -10,9 +10,9 @@ use serde_json::Value;
 use crate::abilities::Abilities;
 use crate::budget::Spent;
 use crate::event::RunEvent;
+use crate::file_rights::FileChanges;
 use crate::form::{Answered, BoundDecision, Form};
 use crate::names::{AgentName, CallId};
-use crate::scratchpad::FileChanges;
 use crate::state::{RemotePlace, RunState};
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

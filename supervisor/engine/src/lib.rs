@@ -9,6 +9,7 @@ mod digest;
 mod effects;
 mod event;
 mod file_limits;
+mod file_rights;
 mod form;
 mod io;
 mod loops;
@@ -34,6 +35,7 @@ pub use decide::decide;
 pub use digest::CODE_CHARS;
 pub use event::{AnswerOrigin, CallEnd, EventKind, Outcome, RunEvent, TextRole};
 pub use file_limits::{FILE_BYTES, PATH_BYTES, TOTAL_BYTES};
+pub use file_rights::{FileChanges, FileWrites, SCRATCHPAD, SCRATCHPAD_BYTES};
 pub use form::{
     ALWAYS, ANSWER_FIELD, APPROVE, ASK_TOOL, Answered, BoundDecision, DECISION_FIELD, Decision, FieldType,
     Form, FormField, REJECT, REQUEST_INPUT_TOOL, RESPOND,
@@ -46,7 +48,6 @@ pub use loops::Loops;
 pub use names::{AgentName, CallId};
 pub use plan::{Plan, PlanTask, Todo};
 pub use plan_step::{PlanCause, PlanStep, StepStatus};
-pub use scratchpad::{FileChanges, FileWrites, SCRATCHPAD, SCRATCHPAD_BYTES};
 pub use source::Source;
 pub use state::{
     AgentAnswer, AlwaysAllowed, CallKind, CallStatus, Counters, Guards, PendingCall, Phase, RemotePlace,

@@ -11,6 +11,7 @@ use crate::abilities::Abilities;
 use crate::approved::ApprovedCall;
 use crate::budget::{Budget, Spent};
 use crate::conversation::Earlier;
+use crate::file_rights::is_in_scratchpad;
 use crate::form::{Answered, Form};
 use crate::loops::Loops;
 use crate::names::{AgentName, CallId};
@@ -111,6 +112,13 @@ impl RunState {
             condensing: None,
             unverified: Unverified::default(),
             shared: None,
+        }
+    }
+
+    /// Notes a changed file that the run must bring back, if it is a shared one.
+    pub(crate) fn note_change(&mut self, path: &str) {
+        if let Some(changed) = self.shared.as_mut().filter(|_| is_in_scratchpad(path)) {
+            changed.insert(path.to_owned());
         }
     }
 

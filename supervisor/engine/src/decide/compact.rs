@@ -5,8 +5,8 @@ use caipe_model::truncated;
 
 use crate::conversation::TRUNCATED;
 use crate::file_limits::OUTPUTS;
+use crate::file_rights::SCRATCHPAD;
 use crate::names::AgentName;
-use crate::scratchpad::SCRATCHPAD;
 use crate::state::RunState;
 use crate::tools::overflow::{self, Stored};
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::WRITE_TOOLS;
 use super::glob::path_matcher;
 use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, PATH_BYTES, TOTAL_BYTES};
-use crate::scratchpad::{self, FileChanges, SCRATCHPAD, SCRATCHPAD_BYTES};
+use crate::file_rights::{FileChanges, SCRATCHPAD, SCRATCHPAD_BYTES, is_in_scratchpad};
 use crate::state::RunState;
 use crate::workspace::{PROGRESS, check_progress};
 
@@ -59,7 +59,7 @@ pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<St
 fn note_use(state: &mut RunState, name: &str, path: &str) {
     let is_written = WRITE_TOOLS.contains(&name);
     if is_written {
-        scratchpad::note_change(state, path);
+        state.note_change(path);
     }
     match name {
         _ if state.abilities.verification.is_none() => {}
@@ -236,7 +236,7 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> File
 /// Stores a virtual file of the conversation within the limits.
 pub(crate) fn store_file(state: &mut RunState, path: String, content: String) -> FileResult {
     let rules = Rules::of(state);
-    scratchpad::note_change(state, &path);
+    state.note_change(&path);
     store(Arc::make_mut(&mut state.files), path, content, rules)
 }
 
@@ -256,13 +256,13 @@ pub(crate) fn apply_output(state: &mut RunState, changes: FileChanges) -> Vec<St
 pub(crate) fn apply_changes(state: &mut RunState, changes: FileChanges) -> Vec<String> {
     let mut faults = Vec::new();
     for (path, content) in changes {
-        let applied = normalise(&path).and_then(|path| match content {
-            Some(content) => store_file(state, path, content),
-            None => {
-                scratchpad::note_change(state, &path);
-                Arc::make_mut(&mut state.files).remove(&path);
-                Ok(path)
+        let applied = normalise(&path).and_then(|path| {
+            if let Some(content) = content {
+                return store_file(state, path, content);
             }
+            state.note_change(&path);
+            Arc::make_mut(&mut state.files).remove(&path);
+            Ok(path)
         });
         faults.extend(applied.err());
     }
@@ -284,7 +284,7 @@ fn store(files: &mut Files, path: String, content: String, rules: Rules) -> File
             content.len()
         ));
     }
-    if scratchpad::is_full(files, &path, content.len()) {
+    if is_full(files, &path, content.len()) {
         return Err(format!(
             "failed to write {path}: all files in {SCRATCHPAD} together may have {SCRATCHPAD_BYTES} bytes. Shorten one."
         ));
@@ -305,6 +305,13 @@ fn store(files: &mut Files, path: String, content: String, rules: Rules) -> File
     let message = format!("Wrote {} bytes to {path}.", content.len());
     files.insert(path, content);
     Ok(message)
+}
+
+/// Whether the shared files would have too many bytes with this one.
+fn is_full(files: &BTreeMap<String, String>, path: &str, bytes: usize) -> bool {
+    let others = in_folder(files, SCRATCHPAD).filter(|known| *known != path);
+    let used: usize = others.filter_map(|path| files.get(path)).map(String::len).sum();
+    is_in_scratchpad(path) && used + bytes > SCRATCHPAD_BYTES
 }
 
 /// Removes the oldest files that the engine keeps, as far as this file needs their room.

@@ -4,8 +4,8 @@ use caipe_model::ToolSpec;
 use serde_json::{Value, json};
 
 use crate::abilities::{Abilities, AnswerMode};
+use crate::file_rights::{FileWrites, SCRATCHPAD};
 use crate::form::{ASK_TOOL, FieldType, REQUEST_INPUT_TOOL};
-use crate::scratchpad::{FileWrites, SCRATCHPAD};
 
 use super::{FILE_TOOLS, RESPONSE_TOOL, TASK_TOOL, TODO_TOOL, WRITE_TOOLS, search, workflow_tools};
 
