@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::fault::{Fault, Faults};
+use crate::fault::Faults;
 use crate::identity::{Document, REQUIRE_APPROVAL, at};
 use crate::read;
 use crate::resource::CaipeSupervisor;
