@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use caipe_a2a::model::Message;
+use caipe_a2a::model::{Artifact, Message};
 use caipe_crds::default_resource;
 use caipe_engine::FileWrites;
 use caipe_store::MemoryStore;
@@ -64,7 +64,7 @@ async fn run(place: Placement, files: Option<FileWrites>) -> (String, Vec<Value>
     let events: Vec<Value> = read_after(&log, 0).await.into_iter().map(|event| names.mask(event)).collect();
     let task = log.snapshot();
     let result = |name: &str| {
-        task.artifacts.iter().find(|artifact| artifact.name.as_deref() == Some(name)).map(|it| it.text())
+        task.artifacts.iter().find(|artifact| artifact.name.as_deref() == Some(name)).map(Artifact::text)
     };
     (result("final_result").unwrap(), events)
 }
