@@ -82,7 +82,7 @@ pub struct Document {
     pub skills: Vec<Skill>,
     /// Its system prompt: the document without its front matter, then the context.
     pub system_prompt: String,
-    /// The other keys of the front matter.
+    /// The other keys of the front matter, which configure the agent.
     pub(crate) settings: Map<String, Value>,
 }
 
@@ -119,13 +119,6 @@ pub fn parse(name: &str, identity: &str, context: Option<&str>) -> Result<Docume
         system_prompt: prompt(document, context),
         settings: settings.map(|(key, value)| (key.clone(), value.clone())).collect(),
     })
-}
-
-impl Document {
-    /// The keys of the front matter that configure the agent.
-    pub(crate) fn settings(&self) -> impl Iterator<Item = &str> {
-        self.settings.keys().map(String::as_str)
-    }
 }
 
 pub(crate) fn at(path: &str, message: impl Into<String>) -> Fault {

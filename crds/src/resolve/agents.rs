@@ -415,13 +415,13 @@ fn declared_identity(cx: &mut Context<'_>, agent: &Agent) -> Option<InlineIdenti
 /// change a `ConfigMap`.
 fn documented(name: &str, document: &str, context: Option<&str>) -> Result<InlineIdentity, Faults> {
     let document = identity::parse(name, document, context)?;
-    let setting = |key: &str| {
+    let setting = |key: &String| {
         Fault::new(
             format!("{IDENTITY_FILE}: {key}"),
             "a ConfigMap does not configure an agent: move it to the agent in the resource",
         )
     };
-    Faults::check(document.settings().map(setting).collect())?;
+    Faults::check(document.settings.keys().map(setting).collect())?;
     Ok(InlineIdentity {
         title: document.title,
         description: document.description,

@@ -33,8 +33,13 @@ pub(super) fn shortened(
 }
 
 /// The beginning of an agent's answer that has more than twice as many words as it shall have, and where the whole is. `None` if the
-/// model reads the answer whole.
-pub(super) fn long_answer(state: &mut RunState, agent: &AgentName, text: &str, words: u32) -> Option<String> {
+/// model reads the answer whole. `chars` is the most that it reads of one answer.
+pub(super) fn long_answer(
+    state: &mut RunState,
+    agent: &AgentName,
+    text: &str,
+    (words, chars): (u32, usize),
+) -> Option<String> {
     let most = words as usize;
     let count = text.split_whitespace().count();
     if count <= most.saturating_mul(2) {
@@ -42,9 +47,9 @@ pub(super) fn long_answer(state: &mut RunState, agent: &AgentName, text: &str, w
     }
     let Stored { paths, .. } =
         overflow::store(state, &format!("{SCRATCHPAD}/answers"), agent.as_str(), text)?;
-    let first = first_words(text, most);
+    let first = truncated(first_words(text, most), chars, TRUNCATED);
     Some(format!(
-        "{first}\n\n[The answer has {count} words. These are the first {most}; the whole answer is in {paths}: read it with read_file, or \
+        "{first}\n\n[The answer has {count} words, of which it shall have {most}. This is its beginning; the whole answer is in {paths}: read it with read_file, or \
          search it with grep.]"
     ))
 }

@@ -124,7 +124,7 @@ fn finish(state: &mut RunState, id: &str, agent: AgentName, outcome: DelegationO
     };
     let words = state.abilities.answer_words.get(&agent).copied();
     let short = words
-        .and_then(|words| compact::long_answer(state, &agent, &text, words))
+        .and_then(|words| compact::long_answer(state, &agent, &text, (words, chars)))
         .or_else(|| compact::shortened(state, agent.as_str(), &text, (None, chars)));
     if end == CallEnd::Completed && !text.trim().is_empty() {
         state.answers.push(AgentAnswer { agent, text: truncated(&text, chars, TRUNCATED).into_owned() });

@@ -239,7 +239,7 @@ pub(super) fn take_files(state: &mut RunState, step: &str) -> Result<(), String>
 }
 
 fn write(state: &mut RunState, id: &str, path: String, text: String) -> Result<(), String> {
-    store_file(state, path.clone(), text)?;
+    store_file(state, &path, text)?;
     if let Some(call) = state.calls.iter_mut().find(|call| call.id == id)
         && let CallStatus::Steps { files, .. } = &mut call.status
         && !files.contains(&path)

@@ -91,7 +91,7 @@ fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, rul
             .to_owned()
     })?;
     let content = result.content.clone();
-    store(Arc::make_mut(&mut state.files), path, content, rules)
+    store(Arc::make_mut(&mut state.files), &path, content, rules)
 }
 
 /// The newest result of this call, if one is named, and of this tool, if one is named.
@@ -209,7 +209,7 @@ fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
 fn write(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let content = required(arguments, &["content"])?;
-    store(files, path, content.to_owned(), rules)
+    store(files, &path, content.to_owned(), rules)
 }
 
 fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
@@ -219,10 +219,10 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> File
     let found = if old.is_empty() { 0 } else { content.matches(old).count() };
     match found {
         0 => Err(format!("failed to edit {path}: the old text does not occur in it. Read the file first.")),
-        1 => store(files, path, content.replacen(old, new, 1), rules),
+        1 => store(files, &path, content.replacen(old, new, 1), rules),
         // Checked before the replacement, which could need much memory.
         _ if all && content.len().saturating_add(found.saturating_mul(new.len())) <= FILE_BYTES => {
-            store(files, path, content.replace(old, new), rules)
+            store(files, &path, content.replace(old, new), rules)
         }
         _ if all => {
             Err(format!("failed to edit {path}: the result would have more than {FILE_BYTES} bytes."))
@@ -234,21 +234,21 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> File
 }
 
 /// Stores a virtual file of the conversation within the limits.
-pub(crate) fn store_file(state: &mut RunState, path: String, content: String) -> FileResult {
+pub(crate) fn store_file(state: &mut RunState, path: &str, content: String) -> FileResult {
     let rules = Rules::of(state);
-    state.note_change(&path);
-    store(Arc::make_mut(&mut state.files), path, content, rules)
+    let message = store(Arc::make_mut(&mut state.files), path, content, rules)?;
+    state.note_change(path);
+    Ok(message)
 }
 
 /// Applies what a tool call has changed. Returns the changes that the agent's rights or the limits do not permit, a sentence each.
-pub(crate) fn apply_output(state: &mut RunState, changes: FileChanges) -> Vec<String> {
+pub(crate) fn apply_output(state: &mut RunState, mut changes: FileChanges) -> Vec<String> {
     let mut faults = Vec::new();
-    let mut permitted = changes;
-    permitted.retain(|path, _| {
+    changes.retain(|path, _| {
         let permit = normalise(path).and_then(|path| state.abilities.writes.permit(&path));
         permit.map_err(|fault| faults.push(fault)).is_ok()
     });
-    faults.extend(apply_changes(state, permitted));
+    faults.extend(apply_changes(state, changes));
     faults
 }
 
@@ -258,7 +258,7 @@ pub(crate) fn apply_changes(state: &mut RunState, changes: FileChanges) -> Vec<S
     for (path, content) in changes {
         let applied = normalise(&path).and_then(|path| {
             if let Some(content) = content {
-                return store_file(state, path, content);
+                return store_file(state, &path, content);
             }
             state.note_change(&path);
             Arc::make_mut(&mut state.files).remove(&path);
@@ -270,7 +270,7 @@ pub(crate) fn apply_changes(state: &mut RunState, changes: FileChanges) -> Vec<S
 }
 
 /// Stores a file within the limits.
-fn store(files: &mut Files, path: String, content: String, rules: Rules) -> FileResult {
+fn store(files: &mut Files, path: &str, content: String, rules: Rules) -> FileResult {
     if path == "/" {
         return Err("failed to write: the path names no file.".to_owned());
     }
@@ -284,31 +284,31 @@ fn store(files: &mut Files, path: String, content: String, rules: Rules) -> File
             content.len()
         ));
     }
-    if is_full(files, &path, content.len()) {
+    if is_full(files, path, content.len()) {
         return Err(format!(
             "failed to write {path}: all files in {SCRATCHPAD} together may have {SCRATCHPAD_BYTES} bytes. Shorten one."
         ));
     }
-    make_room(files, &path, content.len(), most);
-    if !files.contains_key(&path) && files.len() >= most {
+    make_room(files, path, content.len(), most);
+    if !files.contains_key(path) && files.len() >= most {
         return Err(format!(
             "failed to write {path}: there are {most} files already, which is the limit. Reuse one."
         ));
     }
     let others: usize =
-        files.iter().filter(|(known, _)| **known != path).map(|(_, content)| content.len()).sum();
+        files.iter().filter(|(known, _)| known.as_str() != path).map(|(_, content)| content.len()).sum();
     if others + content.len() > TOTAL_BYTES {
         return Err(format!(
             "failed to write {path}: all files together may have {TOTAL_BYTES} bytes. Shorten one."
         ));
     }
     let message = format!("Wrote {} bytes to {path}.", content.len());
-    files.insert(path, content);
+    files.insert(path.to_owned(), content);
     Ok(message)
 }
 
 /// Whether the shared files would have too many bytes with this one.
-fn is_full(files: &BTreeMap<String, String>, path: &str, bytes: usize) -> bool {
+fn is_full(files: &Files, path: &str, bytes: usize) -> bool {
     let others = in_folder(files, SCRATCHPAD).filter(|known| *known != path);
     let used: usize = others.filter_map(|path| files.get(path)).map(String::len).sum();
     is_in_scratchpad(path) && used + bytes > SCRATCHPAD_BYTES

@@ -33,7 +33,7 @@ pub(crate) fn store(state: &mut RunState, folder: &str, name: &str, text: &str) 
     let mut paths = Vec::new();
     for piece in pieces.into_iter().take(MOST_PIECES) {
         let path = format!("{folder}/{:04}-{name}.txt", next_number(state, folder));
-        if files::store_file(state, path.clone(), piece).is_err() {
+        if files::store_file(state, &path, piece).is_err() {
             break;
         }
         paths.push(path);

@@ -9,7 +9,7 @@ fn state() -> RunState {
 #[test]
 fn the_oldest_files_of_the_folder_make_room_for_new_ones() {
     let mut state = state();
-    files::store_file(&mut state, "/mine.txt".to_owned(), "x".repeat(FILE_BYTES)).unwrap();
+    files::store_file(&mut state, "/mine.txt", "x".repeat(FILE_BYTES)).unwrap();
     let big = vec!["y".repeat(100); 2500].join("\n");
     let paths: Vec<String> =
         (0..30).map(|_| store(&mut state, OUTPUTS, "get pods!", &big).unwrap().paths).collect();
@@ -20,9 +20,9 @@ fn the_oldest_files_of_the_folder_make_room_for_new_ones() {
     assert!(state.files.values().map(String::len).sum::<usize>() <= TOTAL_BYTES);
     let file = |at: u32| (format!("/own{at}.txt"), "x".repeat(FILE_BYTES));
     for (path, content) in (0..3).map(file) {
-        files::store_file(&mut state, path, content).unwrap();
+        files::store_file(&mut state, &path, content).unwrap();
     }
-    assert!(files::store_file(&mut state, "/more".to_owned(), "x".repeat(FILE_BYTES)).is_err());
+    assert!(files::store_file(&mut state, "/more", "x".repeat(FILE_BYTES)).is_err());
     assert_eq!(state.files.len(), 4, "outputs give way to the files of the model: {:?}", state.files.keys());
 }
 

@@ -92,6 +92,8 @@ fn a_run_brings_back_what_it_has_changed_in_the_files_that_it_got() {
     sim.say("go");
     assert_eq!(sim.state.scratchpad().len(), 2, "nothing but the folder is taken over");
     write(&mut sim, "/.scratch/b", "new");
+    let refused = write(&mut sim, "/.scratch/c", &"x".repeat(SCRATCHPAD_BYTES));
+    assert!(refused.starts_with("failed"), "another agent may have such a file: {refused}");
     write(&mut sim, "/own", "mine");
     let effects = sim.model("done", &[]);
     assert_eq!(
@@ -134,18 +136,25 @@ fn what_an_agent_brings_back_is_taken_over_in_the_folder_only() {
 
 #[test]
 fn of_an_answer_of_more_than_twice_the_words_the_model_reads_the_beginning() {
-    let answered = |words: usize| {
-        let limits = BTreeMap::from([(AgentName::new("jira"), 20)]);
-        let mut sim = delegating(Abilities { answer_words: limits, ..abilities(AnswerMode::Structured) });
+    let read = |words: usize, chars: usize| {
+        let answer_words = BTreeMap::from([(AgentName::new("jira"), 20)]);
+        let mut abilities = Abilities { answer_words, ..abilities(AnswerMode::Structured) };
+        abilities.limits.tool_output_chars = chars;
+        let mut sim = delegating(abilities);
         let text: Vec<String> = (1..=words).map(|at| format!("w{at}")).collect();
         let outcome = DelegationOutcome::Completed { text: text.join(" ") };
         sim.delegate("t", DelegateUpdate::Finished { outcome });
         (sim.result("t"), sim.state.scratchpad())
     };
-    let (whole, files) = answered(40);
+    let (whole, files) = read(40, 50_000);
     assert!(whole.ends_with("w40") && files.is_empty(), "{whole}");
-    let (short, files) = answered(41);
-    assert!(short.contains("w20\n\n[The answer has 41 words."), "{short}");
+    let (short, files) = read(41, 50_000);
+    assert!(short.contains("w20\n\n[The answer has 41 words, of which it shall have 20."), "{short}");
     assert!(short.contains("/.scratch/answers/0001-jira.txt"), "{short}");
     assert!(files["/.scratch/answers/0001-jira.txt"].ends_with("w41"), "{files:?}");
+    let (short, _) = read(41, 30);
+    assert!(
+        short.starts_with("w1 w2") && !short.contains("w20"),
+        "the limit of an output holds too: {short}"
+    );
 }
