@@ -14,6 +14,9 @@
 //! compares them with these types.
 
 mod budgets;
+mod mcp;
+mod skills;
+mod store;
 
 use std::collections::BTreeMap;
 
@@ -33,6 +36,9 @@ use crate::resource::tool_domains::{
 use crate::resource::workflow::Workflow;
 
 pub use budgets::{Budget, Budgets, ModelPrice, ToolBudget};
+pub use mcp::{CheckCall, McpServer, McpTransport, RefusedCalls};
+pub use skills::{SkillLocation, SkillSource, Skills};
+pub use store::{Memory, Store};
 
 /// The schema version of the specs that this program writes, and the newest that it understands completely. Increases when
 /// a spec can contain something that an older reader would refuse or misunderstand.
@@ -228,127 +234,6 @@ pub struct A2aTools {
     pub allow: Vec<String>,
 }
 
-/// Where conversations are stored.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum Store {
-    /// A file below the data directory.
-    Sqlite {},
-    /// In memory: lost when the process ends (`LANGGRAPH_CHECKPOINT_TYPE=memory`).
-    Memory {},
-    /// Redis (`LANGGRAPH_CHECKPOINT_TYPE=redis`). The variable `LANGGRAPH_CHECKPOINT_REDIS_URL` or `REDIS_URL` is its URL; `REDIS_CA`
-    /// is its certificate authority, if it has one of its own.
-    Redis {
-        /// The prefix of all keys.
-        database: String,
-        /// Minutes without a change after which a conversation is deleted, if that is sooner than `retentionDays`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ttl_minutes: Option<u32>,
-        /// Whether the supervisor does not start while Redis is unreachable.
-        required: bool,
-        /// The directory with one file per variable.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        secrets_dir: Option<String>,
-    },
-    /// MongoDB (`LANGGRAPH_CHECKPOINT_TYPE=mongodb`). The variable `LANGGRAPH_CHECKPOINT_MONGODB_URI` or `MONGODB_URI` is its URI.
-    Mongodb {
-        /// The database. MongoDB allows no dots in its name, so they become `_`.
-        database: String,
-        /// Minutes without a change after which a conversation is deleted, if that is sooner than `retentionDays`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        ttl_minutes: Option<u32>,
-        /// Whether the supervisor does not start while MongoDB is unreachable.
-        required: bool,
-        /// The directory with one file per variable, and with the certificate authority as the file `MONGODB_CA`.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        secrets_dir: Option<String>,
-    },
-}
-
-impl Store {
-    /// The store of a remote agent without one of its own: a server is the supervisor's.
-    #[must_use]
-    pub fn of_agent(self) -> Self {
-        match self {
-            Self::Redis { .. } | Self::Mongodb { .. } => Self::Sqlite {},
-            own => own,
-        }
-    }
-
-    /// Minutes without a change after which a conversation is deleted.
-    #[must_use]
-    pub const fn ttl_minutes(&self) -> Option<u32> {
-        match self {
-            Self::Redis { ttl_minutes, .. } | Self::Mongodb { ttl_minutes, .. } => *ttl_minutes,
-            Self::Sqlite {} | Self::Memory {} => None,
-        }
-    }
-}
-
-/// What agents remember about people.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Memory {
-    /// Minutes after which a fact is forgotten (`LANGGRAPH_STORE_TTL_MINUTES`); absent means never.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub ttl_minutes: Option<u32>,
-    /// Most facts that a search returns (`LANGGRAPH_STORE_MAX_MEMORIES`).
-    pub max_results: u32,
-    /// Whether the supervisor itself has the tools.
-    pub supervisor: bool,
-    /// Where facts are, if not in the store of conversations (`LANGGRAPH_STORE_TYPE`). The variable `LANGGRAPH_STORE_REDIS_URL` or
-    /// `LANGGRAPH_STORE_MONGODB_URI` is the URL of its server; without it, those of the store of conversations are.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub store: Option<Store>,
-}
-
-/// The skills of supervisor and agents: those of the program, and those of sources.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Skills {
-    /// The sources. Names are unique.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub sources: Vec<SkillSource>,
-    /// The skills that the supervisor itself may use, by name (`*` matches anything); all by default.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub supervisor: Option<Vec<String>>,
-}
-
-/// A source of skills.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct SkillSource {
-    pub name: String,
-    pub from: SkillLocation,
-}
-
-/// Where the skills of a source are.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum SkillLocation {
-    /// A directory; in a pod, also a mounted `ConfigMap`.
-    Directory { path: String },
-    /// A commit of a GitHub repository.
-    Github {
-        /// As `OWNER/NAME`.
-        repository: String,
-        /// The full id.
-        commit: String,
-        /// The folder with the skills, if it is not the whole repository.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        folder: Option<String>,
-        /// The URL of the API, if it is not that of the environment (`GITHUB_API_URL`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        api_url: Option<String>,
-        /// The token; a template. Without it, the environment has it (`GITHUB_TOKEN`).
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        token: Option<String>,
-        /// The directory with the variable of the token.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        secrets_dir: Option<String>,
-    },
-}
-
 /// How remote agents are probed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -484,97 +369,6 @@ pub enum Placement {
         url: String,
         /// Headers of each request; values are templates.
         #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-        headers: BTreeMap<String, String>,
-    },
-}
-
-/// One MCP server of an agent.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct McpServer {
-    /// Its name, unique within the agent.
-    pub name: String,
-    pub transport: McpTransport,
-    /// Tools that are not offered, even if the agent's list has them (`*` matches anything).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub deny: Vec<String>,
-    /// Tools that only read, although their names do not say so (`*` matches anything).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub reads: Vec<String>,
-    /// Tools that destroy, although their names do not say so (`*` matches anything).
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub destructive: Vec<String>,
-    /// Calls that are never made, by an argument.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refuse: Vec<RefusedCalls>,
-    /// A read that shows whether the credentials are accepted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub check: Option<CheckCall>,
-    /// Deadline to answer `tools/list` after its start, in milliseconds, if it is longer than that of the limits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub start_timeout_ms: Option<u64>,
-}
-
-impl McpServer {
-    /// A server without lists of its tools.
-    pub fn new(name: &str, transport: McpTransport) -> Self {
-        Self {
-            name: name.to_owned(),
-            transport,
-            deny: Vec::new(),
-            reads: Vec::new(),
-            destructive: Vec::new(),
-            refuse: Vec::new(),
-            check: None,
-            start_timeout_ms: None,
-        }
-    }
-}
-
-/// A call that changes nothing and fails without valid credentials.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct CheckCall {
-    /// The name of the tool at the server.
-    pub tool: String,
-    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
-    pub arguments: serde_json::Map<String, serde_json::Value>,
-}
-
-/// Calls of a tool server that are never made, in no mode and with no approval.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct RefusedCalls {
-    /// The tools (`*` matches anything).
-    pub tools: String,
-    /// The argument that decides.
-    pub argument: String,
-    /// Its refused values (`*` matches anything), in any case.
-    pub values: Vec<String>,
-}
-
-/// How an MCP server is reached.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "camelCase", rename_all_fields = "camelCase")]
-pub enum McpTransport {
-    /// A child process that speaks on its standard input and output.
-    Stdio {
-        command: String,
-        /// Its arguments; templates.
-        #[serde(default)]
-        args: Vec<String>,
-        /// Its environment beside `PATH`, `HOME` and the like; values are templates.
-        #[serde(default)]
-        env: BTreeMap<String, String>,
-        #[serde(default)]
-        cwd: Option<String>,
-    },
-    /// Streamable HTTP.
-    Http {
-        /// The endpoint; a template.
-        url: String,
-        /// Headers of each request; values are templates.
-        #[serde(default)]
         headers: BTreeMap<String, String>,
     },
 }
