@@ -1,4 +1,4 @@
-//! `/caipe memory`: what agents remember about the person who writes the command. Only that person sees it.
+//! `/caipe memory`: lists and deletes the facts about the person who sends the command. Nobody else sees the response.
 
 use caipe_a2a::client::{CallOptions, ClientError, Method};
 use caipe_view::{FactList, ListedFact, forgotten};

@@ -133,6 +133,30 @@ pub(crate) fn output(result: Result<String, String>) -> ToolOutput {
     result.map_or_else(ToolOutput::error, ToolOutput::ok)
 }
 
+/// The output of an answer, or that the call was stopped.
+pub(crate) async fn stoppable(
+    answer: impl Future<Output = Result<String, String>>,
+    cancel: &CancellationToken,
+) -> ToolOutput {
+    tokio::select! {
+        () = cancel.cancelled() => ToolOutput::error("The call was stopped."),
+        answer = answer => output(answer),
+    }
+}
+
+/// The argument `limit`: a number above 0, cut to `most`.
+pub(crate) fn limit(arguments: &Map<String, Value>, default: usize, most: usize) -> Result<usize, String> {
+    let limit = match arguments.get("limit") {
+        None | Some(Value::Null) => default,
+        Some(limit) => {
+            let limit = limit.as_u64().filter(|limit| *limit > 0);
+            let limit = limit.ok_or("The argument `limit` must be a whole number above 0.")?;
+            usize::try_from(limit).unwrap_or(usize::MAX)
+        }
+    };
+    Ok(limit.min(most))
+}
+
 /// A text argument; `None` if it is absent, null or blank.
 pub(crate) fn text<'a>(arguments: &'a Map<String, Value>, name: &str) -> Result<Option<&'a str>, String> {
     match arguments.get(name) {

@@ -112,7 +112,7 @@ fn user(headers: &HeaderMap) -> Result<Option<&str>, Refused> {
 
 impl From<MemoryError> for Refused {
     fn from(error: MemoryError) -> Self {
-        tracing::error!(%error, "a request for facts fails because of the store");
+        error.log();
         Self(StatusCode::SERVICE_UNAVAILABLE, "unavailable", error.to_string())
     }
 }

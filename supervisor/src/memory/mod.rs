@@ -34,9 +34,18 @@ pub enum MemoryError {
     /// There are too many facts.
     #[error("There are {MAX_FACTS} facts, and no more are saved: forget some with memory_forget.")]
     Full,
-    /// The store failed.
-    #[error(transparent)]
+    /// The store failed. Its error, which can name a server, is for the log.
+    #[error("What is remembered cannot be read or changed right now.")]
     Store(#[from] StoreError),
+}
+
+impl MemoryError {
+    /// Logs the error of the store.
+    pub(crate) fn log(&self) {
+        if let Self::Store(error) = self {
+            tracing::error!(%error, "failed to read or change what is remembered about a person");
+        }
+    }
 }
 
 /// What an agent wants to remember.

@@ -12,10 +12,10 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Caller, ToolSource};
 use crate::builtin::{
-    MEMORY_FORGET as FORGET, MEMORY_SAVE as SAVE, MEMORY_SEARCH as SEARCH, OfferedTool, ToolClass, output,
-    text,
+    MEMORY_FORGET as FORGET, MEMORY_SAVE as SAVE, MEMORY_SEARCH as SEARCH, OfferedTool, ToolClass, limit,
+    stoppable, text,
 };
-use crate::memory::{Fact, MAX_TEXT, MAX_TOPIC, Memory, MemorySlot, NewFact};
+use crate::memory::{Fact, MAX_TEXT, MAX_TOPIC, Memory, MemoryError, MemorySlot, NewFact};
 
 /// Facts of a search by default.
 const LIMIT: usize = 10;
@@ -54,8 +54,7 @@ impl MemoryTools {
             SEARCH => self.search(&memory, &owner, arguments).await,
             FORGET => {
                 let id = text(arguments, "id")?.ok_or("The argument `id` is missing.")?;
-                let found = memory.forget(&owner, Some(&self.agent), id).await;
-                if found.map_err(|error| error.to_string())? {
+                if memory.forget(&owner, Some(&self.agent), id).await.map_err(|error| for_model(&error))? {
                     Ok(format!("The fact `{id}` is forgotten."))
                 } else {
                     Err(format!("There is no fact `{id}`."))
@@ -73,7 +72,7 @@ impl MemoryTools {
     ) -> Result<String, String> {
         let fact = text(arguments, "fact")?.ok_or("The argument `fact` is missing.")?;
         let new = NewFact { text: fact, topic: text(arguments, "topic")?, ttl: self.limits.ttl };
-        let saved = memory.save(owner, &self.agent, new).await.map_err(|error| error.to_string())?;
+        let saved = memory.save(owner, &self.agent, new).await.map_err(|error| for_model(&error))?;
         Ok(match saved.expires {
             Some(expires) => format!("Saved as the fact `{}` until {expires:.0}.", saved.id),
             None => format!("Saved as the fact `{}`.", saved.id),
@@ -87,24 +86,19 @@ impl MemoryTools {
         arguments: &Map<String, Value>,
     ) -> Result<String, String> {
         let words = text(arguments, "words")?.unwrap_or_default();
-        let found = memory.search((owner, &self.agent), words, self.limit(arguments)?).await;
-        let found = found.map_err(|error| error.to_string())?;
+        let most = limit(arguments, LIMIT, self.limits.results)?;
+        let found =
+            memory.search((owner, &self.agent), words, most).await.map_err(|error| for_model(&error))?;
         let line = |fact: Fact| json!({ "id": fact.id, "fact": fact.text, "topic": fact.topic, "saved": fact.saved.to_string() });
         let facts: Vec<Value> = found.into_iter().map(line).collect();
         Ok(format!("{:#}", json!({ "facts": facts })))
     }
+}
 
-    fn limit(&self, arguments: &Map<String, Value>) -> Result<usize, String> {
-        let limit = match arguments.get("limit") {
-            None | Some(Value::Null) => LIMIT,
-            Some(limit) => {
-                let limit = limit.as_u64().filter(|limit| *limit > 0);
-                let limit = limit.ok_or("The argument `limit` must be a whole number above 0.")?;
-                usize::try_from(limit).unwrap_or(usize::MAX)
-            }
-        };
-        Ok(limit.min(self.limits.results))
-    }
+/// The error in words for the model.
+fn for_model(error: &MemoryError) -> String {
+    error.log();
+    error.to_string()
 }
 
 #[async_trait]
@@ -120,10 +114,7 @@ impl ToolSource for MemoryTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        tokio::select! {
-            () = cancel.cancelled() => ToolOutput::error("The call was stopped."),
-            answer = self.answer(tool, &arguments, &caller.run.task) => output(answer),
-        }
+        stoppable(self.answer(tool, &arguments, &caller.run.task), &cancel).await
     }
 }
 

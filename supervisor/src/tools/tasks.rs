@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, ToolSource};
-use crate::builtin::{OfferedTool, TASKS_GET as GET, TASKS_LIST as LIST, ToolClass, output, text};
+use crate::builtin::{OfferedTool, TASKS_GET as GET, TASKS_LIST as LIST, ToolClass, limit, stoppable, text};
 
 /// Tasks of a list, by default and at most.
 const LIMIT: usize = 20;
@@ -98,7 +98,7 @@ impl TaskTools {
                         STATES.join(", ")
                     ));
                 }
-                let tasks = reader.list(own, state, limit(arguments)?).await?;
+                let tasks = reader.list(own, state, limit(arguments, LIMIT, MAX_LIMIT)?).await?;
                 let line = |task: ListedTask| ListedTask { request: cut(&task.request, LINE_CHARS), ..task };
                 let tasks: Vec<ListedTask> = tasks.into_iter().map(line).collect();
                 Ok(format!("{:#}", json!({ "tasks": tasks })))
@@ -119,18 +119,6 @@ fn cut(text: &str, chars: usize) -> String {
     truncated(text, chars, "…").into_owned()
 }
 
-fn limit(arguments: &Map<String, Value>) -> Result<usize, String> {
-    match arguments.get("limit") {
-        None | Some(Value::Null) => Ok(LIMIT),
-        Some(limit) => {
-            let limit =
-                limit.as_u64().and_then(|limit| usize::try_from(limit).ok()).filter(|limit| *limit > 0);
-            let limit = limit.ok_or("The argument `limit` must be a whole number above 0.")?;
-            Ok(limit.min(MAX_LIMIT))
-        }
-    }
-}
-
 #[async_trait]
 impl ToolSource for TaskTools {
     fn list(&self) -> Arc<[OfferedTool]> {
@@ -144,10 +132,7 @@ impl ToolSource for TaskTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        tokio::select! {
-            () = cancel.cancelled() => ToolOutput::error("The call was stopped."),
-            answer = self.answer(tool, &arguments, &caller.run.task) => output(answer),
-        }
+        stoppable(self.answer(tool, &arguments, &caller.run.task), &cancel).await
     }
 }
 
