@@ -234,6 +234,21 @@ impl Supervisor {
         self.ask_in(text, None).await
     }
 
+    /// The task of `message/send` for a user that the client names.
+    pub async fn send_for(&self, user: &str, text: &str) -> Result<Value> {
+        let mut params = message(text, None);
+        params["message"]["metadata"] = json!({ "user_email": user });
+        Ok(self.call("message/send", params).await?["result"].take())
+    }
+
+    /// The task of `message/send` with a token.
+    pub async fn send_with(&self, token: &str, text: &str) -> Result<Value> {
+        let body =
+            json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": message(text, None)});
+        let request = self.http.post(self.url()).bearer_auth(token).json(&body);
+        Ok(request.timeout(TIMEOUT * 2).send().await?.json::<Value>().await?["result"].take())
+    }
+
     /// The whole answer to a text in a conversation; it must satisfy all invariants.
     pub async fn ask_in(&self, text: &str, context: Option<&str>) -> Result<Answer> {
         self.checked(Answer::new(self.stream(text, context).await?.rest().await?))

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, ensure};
 use caipe_fixtures::redis::RedisServer;
-use caipe_tests::supervisor::{Setup, Supervisor, message};
+use caipe_tests::supervisor::{Setup, Supervisor};
 use caipe_tests::token_issuer::{AUDIENCE, ISSUER, Issuer};
 use serde_json::{Value, json};
 
@@ -110,12 +110,6 @@ async fn nothing_is_remembered_by_default() -> Result<()> {
 }
 
 /// A request of a person with a token.
-async fn send(url: &str, token: &str, text: &str) -> Result<String> {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": message(text, None)});
-    let answer = reqwest::Client::new().post(url).bearer_auth(token).json(&request).send().await?;
-    Ok(answer.json::<Value>().await?["result"]["artifacts"].to_string())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn people_with_tokens_do_not_reach_the_facts_of_others() -> Result<()> {
     let issuer = Issuer::start().await?;
@@ -123,8 +117,11 @@ async fn people_with_tokens_do_not_reach_the_facts_of_others() -> Result<()> {
     let supervisor = setup.env("ISSUER", ISSUER).env("AUDIENCE", AUDIENCE).start().await?;
     let (ann, bob) = (issuer.token("ann", &json!({}))?, issuer.token("bob", &json!({}))?);
     let url = supervisor.url();
-    send(url, &ann, "remember alpha").await?;
-    send(url, &bob, "remember bravo").await?;
+    let send = async |token: &str, text: &str| -> Result<String> {
+        Ok(supervisor.send_with(token, text).await?["artifacts"].to_string())
+    };
+    send(&ann, "remember alpha").await?;
+    send(&bob, "remember bravo").await?;
     let http = reqwest::Client::new();
     let listed = async |token: &str| -> Result<Value> {
         Ok(http.get(format!("{url}/memory")).bearer_auth(token).send().await?.json().await?)
@@ -132,8 +129,8 @@ async fn people_with_tokens_do_not_reach_the_facts_of_others() -> Result<()> {
     let of_ann = listed(&ann).await?;
     ensure!(of_ann.to_string().contains("alpha") && !of_ann.to_string().contains("bravo"), "{of_ann}");
     let id = of_ann["facts"][0]["id"].as_str().context("no id")?.to_owned();
-    ensure!(!send(url, &bob, "recall alpha").await?.contains("alpha\\\""), "bob finds the fact of ann");
-    ensure!(send(url, &bob, &format!("forget {id}")).await?.contains("There is no fact"));
+    ensure!(!send(&bob, "recall alpha").await?.contains("alpha\\\""), "bob finds the fact of ann");
+    ensure!(send(&bob, &format!("forget {id}")).await?.contains("There is no fact"));
     let delete = async |path: &str, token: &str| -> Result<u16> {
         Ok(http.delete(format!("{url}{path}")).bearer_auth(token).send().await?.status().as_u16())
     };
@@ -154,11 +151,8 @@ async fn people_with_tokens_do_not_reach_the_facts_of_others() -> Result<()> {
 async fn a_client_that_acts_for_several_people_does_not_mix_their_facts() -> Result<()> {
     let supervisor = remembers()?.start().await?;
     let ask = async |user: &str, text: &str| -> Result<String> {
-        let mut params = message(text, None);
-        params["message"]["metadata"] = json!({ "user_email": format!("{user}@example.com") });
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
-        let answer = reqwest::Client::new().post(supervisor.url()).json(&request).send().await?;
-        Ok(answer.json::<Value>().await?["result"]["artifacts"].to_string())
+        let task = supervisor.send_for(&format!("{user}@example.com"), text).await?;
+        Ok(task["artifacts"].to_string())
     };
     ask("ann", "remember the colour is alpha").await?;
     ask("bob", "remember the colour is bravo").await?;

@@ -1,7 +1,7 @@
 //! An agent with a shell, web pages, a workspace and a verification; one that knows itself, asks models and reads tasks.
 
 use anyhow::{Context, Result, ensure};
-use caipe_tests::supervisor::{Setup, message};
+use caipe_tests::supervisor::Setup;
 use caipe_tests::token_issuer::{AUDIENCE, ISSUER, Issuer};
 use serde_json::{Value, json};
 
@@ -153,29 +153,22 @@ async fn an_agent_asks_the_permitted_models_only() -> Result<()> {
     Ok(())
 }
 
-async fn send(url: &str, token: &str, text: &str) -> Result<Value> {
-    let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": message(text, None)});
-    let answer = reqwest::Client::new().post(url).bearer_auth(token).json(&request).send().await?;
-    Ok(answer.json::<Value>().await?["result"].clone())
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_reads_the_tasks_of_its_person_and_of_nobody_else() -> Result<()> {
     let issuer = Issuer::start().await?;
     let setup = helper(DOMAINS)?.env("A2A_AUTH_OAUTH2", "true").env("JWKS_URI", issuer.url());
     let supervisor = setup.env("ISSUER", ISSUER).env("AUDIENCE", AUDIENCE).start().await?;
     let (ann, bob) = (issuer.token("ann", &json!({}))?, issuer.token("bob", &json!({}))?);
-    let url = supervisor.url();
-    let of_ann = send(url, &ann, "note alpha").await?;
-    let of_bob = send(url, &bob, "note bravo").await?;
+    let of_ann = supervisor.send_with(&ann, "note alpha").await?;
+    let of_bob = supervisor.send_with(&bob, "note bravo").await?;
     let id = |task: &Value| task["id"].as_str().map(str::to_owned).context("no task");
     let (alpha, bravo) = (id(&of_ann)?, id(&of_bob)?);
-    let listed = send(url, &ann, "list").await?["artifacts"].to_string();
+    let listed = supervisor.send_with(&ann, "list").await?["artifacts"].to_string();
     ensure!(listed.contains(&alpha) && listed.contains("note alpha"), "{listed}");
     ensure!(!listed.contains(&bravo) && !listed.contains("bravo"), "{listed}");
-    let read = send(url, &ann, &format!("read {alpha}")).await?["artifacts"].to_string();
+    let read = supervisor.send_with(&ann, &format!("read {alpha}")).await?["artifacts"].to_string();
     ensure!(read.contains("noted: note alpha"), "{read}");
-    let refused = send(url, &ann, &format!("read {bravo}")).await?["artifacts"].to_string();
+    let refused = supervisor.send_with(&ann, &format!("read {bravo}")).await?["artifacts"].to_string();
     ensure!(refused.contains("There is no task") && !refused.contains("noted: note bravo"), "{refused}");
     Ok(())
 }
@@ -184,11 +177,8 @@ async fn an_agent_reads_the_tasks_of_its_person_and_of_nobody_else() -> Result<(
 async fn a_client_that_acts_for_several_people_does_not_mix_their_tasks() -> Result<()> {
     let supervisor = helper(DOMAINS)?.start().await?;
     let ask = async |user: &str, text: &str| -> Result<String> {
-        let mut params = message(text, None);
-        params["message"]["metadata"] = json!({ "user_email": format!("{user}@example.com") });
-        let request = json!({"jsonrpc": "2.0", "id": 1, "method": "message/send", "params": params});
-        let answer = reqwest::Client::new().post(supervisor.url()).json(&request).send().await?;
-        Ok(answer.json::<Value>().await?["result"]["artifacts"].to_string())
+        let task = supervisor.send_for(&format!("{user}@example.com"), text).await?;
+        Ok(task["artifacts"].to_string())
     };
     ask("ann", "note alpha").await?;
     ask("bob", "note bravo").await?;
