@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use caipe_crds::resource::approver::Approver;
 
-use crate::binding::{APPROVED_CALLS, APPROVER_AS, SCRATCHPAD, SENT_BY, USER_EMAIL};
+use crate::binding::{APPROVED_CALLS, APPROVER_AS, SENT_BY, USER_EMAIL};
 
 /// The beginning of a principal that comes from a token.
 pub(crate) const SUBJECT: &str = "sub:";
@@ -64,12 +64,11 @@ impl Caller {
     }
 
     /// Writes the sender into the message's metadata, so that the history shows who asked, answered and approved, and as
-    /// which of these approvers. Only a holder of the key may say what a person has approved, and share files.
+    /// which of these approvers. Only a holder of the key may say what a person has approved.
     pub(super) fn mark<'a>(&self, message: &mut Message, approvers: impl Iterator<Item = &'a Approver>) {
         if let Some(metadata) = &mut message.metadata {
             metadata.retain(|key, _| {
-                let is_of_supervisor = [APPROVED_CALLS, SCRATCHPAD].contains(&key.as_str());
-                key != SENT_BY && key != APPROVER_AS && (self.has_key || !is_of_supervisor)
+                key != SENT_BY && key != APPROVER_AS && (self.has_key || key != APPROVED_CALLS)
             });
         }
         let user = self.person.as_ref().map(Person::name);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 use caipe_tests::peers;
-use caipe_tests::supervisor::Setup;
+use caipe_tests::supervisor::{Setup, Supervisor};
 
 /// Each agent does its part; the researcher and the deep thinker also try what they must not, and the writer ends too early once.
 const SCRIPT: &str = r##"
@@ -74,8 +74,26 @@ spec:
 #[tokio::test(flavor = "multi_thread")]
 async fn a_team_reads_this_repository_and_writes_a_document() -> Result<()> {
     let Some(files) = peers::npm("mcp-server-filesystem") else { return Ok(()) };
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no parent folder")?;
-    let supervisor = setup(&files, root)?.start().await?;
+    let supervisor = setup(&files, root()?)?.start().await?;
+    check(&supervisor).await
+}
+
+/// Without a key, as on a laptop.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_member_of_the_team_in_a_process_of_its_own_shares_the_files_too() -> Result<()> {
+    let Some(files) = peers::npm("mcp-server-filesystem") else { return Ok(()) };
+    let setup = setup(&files, root()?)?;
+    let researcher = setup.clone().serving(["agent", "researcher"]).start().await?;
+    let setup = setup.env("DISTRIBUTED_AGENTS", "researcher").env("RESEARCHER_AGENT_URL", researcher.url());
+    check(&setup.start().await?).await
+}
+
+fn root() -> Result<&'static Path> {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().context("no parent folder")
+}
+
+/// What the team does, wherever its members run.
+async fn check(supervisor: &Supervisor) -> Result<()> {
     let answer = supervisor.ask("What happens to kept texts?").await?;
     let text = answer.result()?;
     let results: Vec<&str> = text.split_inclusive('>').collect();
