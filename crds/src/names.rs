@@ -119,6 +119,11 @@ pub fn slack_data(supervisor: &str) -> String {
     data(&slack_bot(supervisor))
 }
 
+/// The volume of an agent's workspace.
+pub fn workspace_data(supervisor: &str, agent: &str) -> String {
+    data(&self::agent(supervisor, agent))
+}
+
 /// The URL of a Service's port in the cluster.
 pub fn url(service: &str, namespace: &str, port: u16) -> String {
     format!("http://{service}.{namespace}.svc:{port}")

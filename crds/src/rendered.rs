@@ -31,7 +31,7 @@ use crate::resource::derive::JsonSchema;
 use crate::resource::model::Provider;
 use crate::resource::settings::{Condensation, OAuth2};
 use crate::resource::tool_domains::{
-    Introspection, MemoryTools, ModelTools, ShellTools, TaskTools, Verification, WebTools, Workspace,
+    Introspection, MemoryTools, ModelTools, ShellTools, TaskTools, Verification, WebTools, WorkspaceWrites,
 };
 use crate::resource::workflow::Workflow;
 
@@ -292,7 +292,7 @@ pub struct RenderedAgent {
     pub web: Option<WebTools>,
     /// Its workspace, if its model reads about it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub workspace: Option<Workspace>,
+    pub workspace: Option<RenderedWorkspace>,
     /// Most turns of its model in one run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_turns: Option<u32>,
@@ -349,6 +349,17 @@ pub struct RenderedAgent {
     pub secrets_dir: Option<String>,
     /// Its own model, if it differs from the supervisor's. Fallbacks are the supervisor's.
     pub model: Option<ModelChoice>,
+}
+
+/// The workspace of an agent.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RenderedWorkspace {
+    /// Where the agent may write files.
+    #[serde(default, skip_serializing_if = "WorkspaceWrites::is_everywhere")]
+    pub writes: WorkspaceWrites,
+    /// The directory with the files below `/workspace/`, if they are on a volume.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub directory: Option<String>,
 }
 
 impl RenderedAgent {

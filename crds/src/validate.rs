@@ -16,7 +16,7 @@ use crate::resource::common::{EnvVar, Resources, ServiceAccount, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
 use crate::resource::network::{IpBlock, NetworkPeer, NetworkPolicy, NetworkPolicyMode};
-use crate::resource::settings::Sqlite;
+use crate::resource::settings::VolumeClaim;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
 use crate::values::{Amount, is_cidr, is_destination, is_domain, is_url};
 
@@ -178,9 +178,9 @@ impl Found {
         self.rule(path, url.is_none_or(is_url), rules::URL);
     }
 
-    fn volume(&mut self, path: &str, volume: Option<&Sqlite>) {
+    fn volume(&mut self, path: &str, volume: Option<&VolumeClaim>) {
         let Some(volume) = volume else { return };
-        let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = volume;
+        let VolumeClaim { size, storage_class_name, reclaim_policy, existing_claim } = volume;
         let is_size = |size: &String| Amount::read(size).is_some_and(Amount::is_positive);
         self.rule(&format!("{path}.size"), size.as_ref().is_none_or(is_size), rules::VOLUME_SIZE);
         let class = storage_class_name.as_deref();
@@ -376,6 +376,11 @@ impl Found {
         let is_remote = agent.placement == Some(AgentPlacement::Remote);
         let needs_store = agent.tasks.is_some() || agent.memory.is_some();
         self.rule(path, !(needs_store && is_remote), rules::AGENT_TASKS_REMOTE);
+        let volume = agent.workspace.as_ref().and_then(|workspace| workspace.volume.as_ref());
+        self.volume(&format!("{path}.workspace.volume"), volume);
+        let is_alone =
+            agent.placement != Some(AgentPlacement::InProcess) && agent.replicas.is_none_or(|it| it <= 1);
+        self.rule(path, volume.is_none() || is_alone, rules::WORKSPACE_VOLUME);
     }
 
     fn approvers(&mut self, path: &str, approvers: &[Approver]) {

@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 63] = [
+const CASES: [(&str, &str, &str, &str); 65] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -307,6 +307,18 @@ const CASES: [(&str, &str, &str, &str); 63] = [
         "{ store: { sqlite: { storageClassName: fast-2.example.com } } }",
     ),
     (
+        rules::WORKSPACE_VOLUME,
+        "spec.agents[0]",
+        "{ agents: [{ name: jira, placement: InProcess, workspace: { volume: {} } }] }",
+        "{ agents: [{ name: jira, placement: Remote, replicas: 1, workspace: { volume: {} } }, { name: aws, workspace: { volume: {} } }] }",
+    ),
+    (
+        rules::WORKSPACE_VOLUME,
+        "spec.agents[0]",
+        "{ agents: [{ name: jira, placement: Remote, replicas: 2, workspace: { volume: {} } }] }",
+        "{ agents: [{ name: jira, placement: Remote, replicas: 2, workspace: {} }] }",
+    ),
+    (
         rules::CLAIM_NAME,
         "spec.store.sqlite.existingClaim",
         "{ store: { sqlite: { existingClaim: A } } }",
@@ -448,6 +460,7 @@ fn each_rule_fires_for_what_breaks_it_and_for_nothing_else_in_both_forms() {
         assert_eq!(by_code(&value), [format!("metadata.name: {}", rules::RESOURCE_NAME)], "{name}");
     }
     seen.extend([rules::RESOURCE_NAME, rules::VOLUME_FIXED, rules::SLACK_VOLUME_FIXED]);
+    seen.insert(rules::WORKSPACE_VOLUME_FIXED);
     assert_eq!(seen, rules::ALL.into_iter().collect());
 }
 
@@ -529,7 +542,7 @@ fn a_volume_may_grow_and_is_otherwise_fixed() {
 }
 
 #[test]
-fn the_volume_of_the_slack_bot_may_grow_and_is_otherwise_fixed() {
+fn the_other_volumes_may_grow_and_are_otherwise_fixed() {
     for (old, new, possible) in [
         ("", ", storage: {}", true),
         (", storage: { size: 3Gi }", "", true),
@@ -541,11 +554,18 @@ fn the_volume_of_the_slack_bot_may_grow_and_is_otherwise_fixed() {
         (", storage: { size: 2Gi }", ", storage: { existingClaim: a }", true),
         (", storage: { existingClaim: a }", ", storage: { storageClassName: fast }", true),
     ] {
-        let [old, new] = [old, new].map(|storage| {
-            value("platform", &format!("{{ slack: {{ secretRef: {{ name: a }}{storage} }} }}"))
-        });
-        let expected: Vec<&str> = if possible { vec![] } else { vec![rules::SLACK_VOLUME_FIXED] };
-        assert_eq!(by_cel(Some(&old), &new), expected, "{old} to {new}");
+        let slack = |storage: &str| format!("{{ slack: {{ secretRef: {{ name: a }}{storage} }} }}");
+        let workspace = |storage: &str| {
+            let volume = storage.replace("storage:", "volume:");
+            format!("{{ agents: [{{ name: jira, workspace: {{ writes: Everywhere{volume} }} }}] }}")
+        };
+        let of = |spec: &dyn Fn(&str) -> String| [old, new].map(|storage| value("platform", &spec(storage)));
+        for (rule, [old, new]) in
+            [(rules::SLACK_VOLUME_FIXED, of(&slack)), (rules::WORKSPACE_VOLUME_FIXED, of(&workspace))]
+        {
+            let expected: Vec<&str> = if possible { vec![] } else { vec![rule] };
+            assert_eq!(by_cel(Some(&old), &new), expected, "{old} to {new}");
+        }
     }
 }
 

@@ -11,8 +11,8 @@ mod watch;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
+use caipe_crds::resolve::DATA_DIR;
 use caipe_crds::{
     CaipeSupervisor, Document, Fault, Faults, Partial, RenderedSpec, Resolved, Target, default_resource,
     read_partially, resolve, resolve_for,
@@ -206,10 +206,21 @@ fn read_bounded(path: &Path) -> Result<String, ConfigError> {
 
 /// The process environment; variables that are not UTF-8 are left out.
 pub fn environment() -> Environment {
+    variables().into()
+}
+
+/// The same for a program that has its data in this directory, whatever says so.
+pub fn environment_with_data(directory: &Path) -> Environment {
+    let mut variables = variables();
+    variables.insert(DATA_DIR.to_owned(), directory.to_string_lossy().into_owned());
+    variables.into()
+}
+
+fn variables() -> BTreeMap<String, String> {
     let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
-    Arc::new(std::env::vars_os().filter_map(text).collect())
+    std::env::vars_os().filter_map(text).collect()
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use crate::identity::{self, CONTEXT_FILE, IDENTITY_FILE};
 use crate::names::{self, normal};
 use crate::placement::{self, Requests, Source, SupportedPlacements};
 use crate::prompt;
-use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent};
+use crate::rendered::{McpServer, ModelChoice, Placement, RenderedAgent, RenderedWorkspace};
 use crate::resource::agent::{Agent, InlineIdentity};
 use crate::resource::agent_state::AgentPlacement;
 use crate::resource::common::SecretKeyRef;
@@ -33,6 +33,17 @@ const BUILT_IN_TOOLS: [&str; 13] = [
     "memory_search",
     "memory_forget",
 ];
+
+/// The tools for files, whose calls can need approval if the workspace has a volume.
+const FILE_TOOLS: [&str; 7] =
+    ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
+
+/// The variable with the directory of the store (`--data-dir`), and its default.
+pub const DATA_DIR: &str = "CAIPE_DATA_DIR";
+const DEFAULT_DATA_DIR: &str = ".caipe";
+
+/// Where the pod of an agent mounts the volume of its workspace.
+pub const WORKSPACE_DIR: &str = "/workspace";
 
 /// The tools that call external agents. No field requires approval of the supervisor's calls.
 const A2A_TOOLS: [&str; 4] = ["a2a_list", "a2a_discover", "a2a_call", "a2a_call_streaming"];
@@ -114,7 +125,24 @@ fn render(
     {
         cx.fault(format!("spec.agents[{}].{field}", agent.name), rules::AGENT_TASKS_REMOTE);
     }
+    if has_volume(agent) && cx.in_cluster() && placement == (Placement::InProcess {}) {
+        cx.fault(format!("spec.agents[{}].workspace.volume", agent.name), rules::WORKSPACE_VOLUME);
+    }
     Some(rendered(cx, agent, entry, placement, chain))
+}
+
+fn has_volume(agent: &Agent) -> bool {
+    agent.workspace.as_ref().is_some_and(|workspace| workspace.volume.is_some())
+}
+
+/// The workspace. In a cluster its volume is mounted at the path that the model knows; elsewhere it is a directory beside the store.
+fn workspace(cx: &Context<'_>, agent: &Agent, entry: Option<&Entry>) -> Option<RenderedWorkspace> {
+    let declared = agent.workspace.as_ref().or_else(|| entry?.workspace.as_ref())?;
+    let data = cx.vars.text(DATA_DIR).unwrap_or(DEFAULT_DATA_DIR);
+    let directory = declared.volume.as_ref().map(|_| {
+        if cx.in_cluster() { WORKSPACE_DIR.to_owned() } else { format!("{data}/workspaces/{}", agent.name) }
+    });
+    Some(RenderedWorkspace { writes: declared.writes, directory })
 }
 
 /// The agent with everything that it needs to run. A remote agent's pod reads the same spec.
@@ -149,7 +177,7 @@ pub(super) fn rendered(
         skills: agent.skills.clone(),
         shell: agent.shell.clone(),
         web: agent.web.clone(),
-        workspace: agent.workspace.clone().or_else(|| entry?.workspace.clone()),
+        workspace: workspace(cx, agent, entry),
         max_turns: agent.max_turns.or_else(|| entry?.max_turns),
         max_answer_words: agent.max_answer_words.or_else(|| entry?.max_answer_words),
         verification: agent.verification.clone().or_else(|| entry?.verification.clone()),
@@ -200,6 +228,7 @@ fn check_approvals(cx: &mut Context<'_>, agent: &Agent, tools: &[String], mcp: &
     let has_a2a = a2a.is_some_and(|a2a| a2a.agents.iter().any(|name| normal(name) == agent.name));
     let mut names = known_names(tools, mcp);
     names.extend(A2A_TOOLS.into_iter().filter(|_| has_a2a).map(str::to_owned));
+    names.extend(FILE_TOOLS.into_iter().filter(|_| has_volume(agent)).map(str::to_owned));
     let path = format!("spec.agents[{}].requireApproval", agent.name);
     for pattern in &agent.require_approval {
         let is_supervisors =

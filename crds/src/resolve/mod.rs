@@ -28,6 +28,7 @@ use crate::resource::settings::OAuth2;
 
 use variables::Variables;
 
+pub use agents::{DATA_DIR, WORKSPACE_DIR};
 pub use delegates::MOST_LEVELS;
 pub use variables::{switch, variable_part};
 pub use workflows::{VARIABLES as WORKFLOW_VARIABLES, read_task_config};

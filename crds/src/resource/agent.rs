@@ -28,6 +28,7 @@ use super::tool_domains::{
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
     validation = Rule::new("!(has(self.tasks) || has(self.memory)) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
+    validation = Rule::new(rules::WORKSPACE_VOLUME_CEL).message(rules::WORKSPACE_VOLUME),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
 pub struct Agent {

@@ -96,6 +96,10 @@ pub const EXISTING_CLAIM: &str = "a claim of yours keeps its own size, class and
 pub const VOLUME_FIXED: &str = "the volume of conversations can grow, but not shrink or change its class: set sqlite.size to at least its previous value and leave sqlite.storageClassName as it is";
 /// The volume of the bot grows, and does not change otherwise.
 pub const SLACK_VOLUME_FIXED: &str = "the volume of the Slack bot can grow, but not shrink or change its class: set storage.size to at least its previous value and leave storage.storageClassName as it is";
+/// The volume of a workspace grows, and does not change otherwise.
+pub const WORKSPACE_VOLUME_FIXED: &str = "the volume of a workspace can grow, but not shrink or change its class: set volume.size to at least its previous value and leave volume.storageClassName as it is";
+/// The volume of a workspace belongs to one pod.
+pub const WORKSPACE_VOLUME: &str = "one pod of the agent's own at a time can use the volume of its workspace: set placement to Remote and remove replicas, or remove workspace.volume";
 /// Peers and rules need policies.
 pub const NETWORK_DISABLED: &str =
     "without policies nothing is denied: remove ingressFrom, metricsFrom and egress, or set mode to Managed";
@@ -132,6 +136,10 @@ pub(super) const EXISTING_CLAIM_CEL: &str =
 pub(super) const VOLUME_FIXED_CEL: &str = "[self, oldSelf].exists(s, has(s.store) && (has(s.store.redis) || has(s.store.mongodb) || (has(s.store.sqlite) && has(s.store.sqlite.existingClaim)))) || (has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.storageClassName) ? self.store.sqlite.storageClassName : '') == (has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.storageClassName) ? oldSelf.store.sqlite.storageClassName : '') && [has(self.store) && has(self.store.sqlite) && has(self.store.sqlite.size) ? self.store.sqlite.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.store) && has(oldSelf.store.sqlite) && has(oldSelf.store.sqlite.size) ? oldSelf.store.sqlite.size : '1Gi')) >= 0)";
 /// The CEL of [`SLACK_VOLUME_FIXED`], like [`VOLUME_FIXED_CEL`]. A bot without storage has no volume.
 pub(super) const SLACK_VOLUME_FIXED_CEL: &str = "!has(self.storage) || !has(oldSelf.storage) || [self.storage, oldSelf.storage].exists(s, has(s.existingClaim)) || ((has(self.storage.storageClassName) ? self.storage.storageClassName : '') == (has(oldSelf.storage.storageClassName) ? oldSelf.storage.storageClassName : '') && [has(self.storage.size) ? self.storage.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.storage.size) ? oldSelf.storage.size : '1Gi')) >= 0))";
+/// The CEL of [`WORKSPACE_VOLUME_FIXED`], like [`SLACK_VOLUME_FIXED_CEL`].
+pub(super) const WORKSPACE_VOLUME_FIXED_CEL: &str = "!has(self.volume) || !has(oldSelf.volume) || [self.volume, oldSelf.volume].exists(s, has(s.existingClaim)) || ((has(self.volume.storageClassName) ? self.volume.storageClassName : '') == (has(oldSelf.volume.storageClassName) ? oldSelf.volume.storageClassName : '') && [has(self.volume.size) ? self.volume.size : '1Gi'].all(size, !isQuantity(size) || quantity(size).compareTo(quantity(has(oldSelf.volume.size) ? oldSelf.volume.size : '1Gi')) >= 0))";
+/// The CEL of [`WORKSPACE_VOLUME`]. Without a placement of its own, the agent gets that of `distributedAgents` or `defaultPlacement`.
+pub(super) const WORKSPACE_VOLUME_CEL: &str = "!(has(self.workspace) && has(self.workspace.volume)) || ((!has(self.placement) || self.placement == 'Remote') && (!has(self.replicas) || self.replicas <= 1))";
 /// The CEL of [`SLACK_ENV`].
 pub(super) const SLACK_ENV_CEL: &str = "!has(self.env) || self.env.all(v, !(v.name in ['A2A_AUTH_SHARED_KEY', 'CAIPE_URL', 'CAIPE_SLACK_LISTEN', 'CAIPE_SLACK_DATABASE', 'SLACK_BOT_MODE', 'SLACK_INTEGRATION_BOT_MODE', 'SLACK_BOT_TOKEN', 'SLACK_INTEGRATION_BOT_TOKEN', 'SLACK_APP_TOKEN', 'SLACK_INTEGRATION_APP_TOKEN', 'SLACK_SIGNING_SECRET', 'SLACK_INTEGRATION_SIGNING_SECRET']))";
 /// The CEL of [`REPLICAS`].
@@ -174,7 +182,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 46] = [
+pub const ALL: [&str; 48] = [
     SLACK_ENV,
     SKILL_SOURCE,
     SKILL_SOURCE_NAME,
@@ -215,6 +223,8 @@ pub const ALL: [&str; 46] = [
     A2A_ALLOW,
     VOLUME_FIXED,
     SLACK_VOLUME_FIXED,
+    WORKSPACE_VOLUME,
+    WORKSPACE_VOLUME_FIXED,
     AUTH_EMPTY,
     NETWORK_DISABLED,
     NETWORK_PEER,

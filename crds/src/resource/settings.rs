@@ -131,7 +131,7 @@ pub struct Condensation {
 pub struct Store {
     /// A file on a volume, by default that of the claim `NAME.data`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sqlite: Option<Sqlite>,
+    pub sqlite: Option<VolumeClaim>,
     /// Redis 6 or newer, or Valkey. The Secret's key `REDIS_URL` is the URL of the server; its key `REDIS_CA` is the certificate
     /// authority as PEM, if the server has one of its own. The page on stores lists the settings that the server needs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -154,11 +154,11 @@ impl Store {
     }
 }
 
-/// A file on a volume.
+/// A volume that one pod at a time uses.
 #[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[x_kube(validation = Rule::new(rules::EXISTING_CLAIM_CEL).message(rules::EXISTING_CLAIM))]
-pub struct Sqlite {
+pub struct VolumeClaim {
     /// The size of the volume. The default is 1Gi. It can grow if the storage class allows that, and never shrinks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 32))]
@@ -170,7 +170,7 @@ pub struct Sqlite {
     #[x_kube(validation = Rule::new(rules::OBJECT_NAME_CEL).message(rules::STORAGE_CLASS))]
     pub storage_class_name: Option<String>,
     /// Whether the claim of the operator stays when the resource is deleted. The default is `Retain`: a new
-    /// resource of the same name continues with the file.
+    /// resource of the same name continues with its files.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reclaim_policy: Option<ReclaimPolicy>,
     /// A `PersistentVolumeClaim` of yours in the namespace of the resource. The operator mounts it, and neither changes nor

@@ -7,7 +7,7 @@ use super::common::list_map;
 use super::common::{ConfigMapRef, EnvVar, Resources};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
-use super::settings::Sqlite;
+use super::settings::VolumeClaim;
 
 /// The Slack bot: one pod of the supervisor's image. The condition `SlackReady` reports its state.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,7 +33,7 @@ pub struct Slack {
     pub env: Vec<EnvVar>,
     /// A volume for the database of the bot. If absent, the database lives as long as the pod.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub storage: Option<Sqlite>,
+    pub storage: Option<VolumeClaim>,
     /// Compute resources of the bot.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,

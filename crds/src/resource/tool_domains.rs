@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
+use super::settings::VolumeClaim;
 
 /// The tool `shell_exec`: commands in a sandbox, on a copy of the virtual files of the conversation.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -74,12 +75,17 @@ impl Default for Memory {
 
 /// The workspace of an agent: the virtual files of its conversations. Those below `/.scratch/` are shared with the agent that
 /// delegates to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(KubeSchema, Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[x_kube(validation = Rule::new(rules::WORKSPACE_VOLUME_FIXED_CEL).message(rules::WORKSPACE_VOLUME_FIXED))]
 pub struct Workspace {
     /// Where the agent may write files. The default is `Everywhere`.
     #[serde(default, skip_serializing_if = "WorkspaceWrites::is_everywhere")]
     #[schemars(with = "WorkspaceWrites")]
     pub writes: WorkspaceWrites,
+    /// A volume for the files below `/workspace/`, which outlive conversations and which all conversations of the agent share. One pod at
+    /// a time uses it: the agent needs the placement `Remote` and has one replica.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub volume: Option<VolumeClaim>,
 }
 
 /// Where an agent may write virtual files.

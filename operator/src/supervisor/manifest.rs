@@ -95,8 +95,9 @@ pub fn manifests(objects: Objects) -> Result<Vec<Manifest>, serde_json::Error> {
         all.push(manifest(Kind::Service, &service)?);
         all.push(manifest(Kind::Deployment, &deployment)?);
     }
-    for AgentObjects { name: _, service_account, spec, service, network_policy, deployment } in agents {
+    for AgentObjects { name: _, service_account, spec, data, service, network_policy, deployment } in agents {
         all.extend(optional(Kind::ServiceAccount, service_account.as_ref())?);
+        all.extend(optional(Kind::PersistentVolumeClaim, data.as_ref())?);
         all.extend(optional(Kind::ConfigMap, spec.as_ref())?);
         all.extend(optional(Kind::NetworkPolicy, network_policy.as_ref())?);
         all.push(manifest(Kind::Service, &service)?);

@@ -1,7 +1,7 @@
 //! Decides when orphans are deleted: managed objects that are no longer wanted.
 //!
 //! Objects of an agent wait until it has drained, or for a deadline; others are deleted at once. The operator
-//! deletes no volume, because it holds conversations. Pure.
+//! deletes no volume, because it holds conversations or files. Pure.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -45,6 +45,9 @@ pub struct Use {
 
 /// The next action for an orphan.
 pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act {
+    if child.kind == Kind::PersistentVolumeClaim {
+        return Act::Wait;
+    }
     let Some(agent) = child.agent() else { return without_agent(child) };
     if !matches!(child.kind, Kind::Deployment) {
         // Services and policies are deleted with the Deployment.
@@ -64,8 +67,7 @@ pub fn act(child: &Child, used: &Use, deadline: Duration, now: Timestamp) -> Act
 }
 
 fn without_agent(child: &Child) -> Act {
-    let is_permanent = matches!(child.kind, Kind::PersistentVolumeClaim | Kind::Secret);
-    if is_permanent { Act::Wait } else { Act::Remove(RemovalReason::Unused) }
+    if child.kind == Kind::Secret { Act::Wait } else { Act::Remove(RemovalReason::Unused) }
 }
 
 impl Use {

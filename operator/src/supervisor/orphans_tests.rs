@@ -91,6 +91,8 @@ fn what_is_nobodys_goes_at_once_but_never_a_volume_or_a_key() {
     let gone = |kind| act(&child(kind, None, None), &used, DEADLINE, at(0));
     assert_eq!(gone(Kind::NetworkPolicy), Act::Remove(RemovalReason::Unused));
     assert_eq!(gone(Kind::PersistentVolumeClaim), Act::Wait);
+    let of_agent = child(Kind::PersistentVolumeClaim, Some("a"), None);
+    assert_eq!(act(&of_agent, &used, DEADLINE, at(0)), Act::Wait);
     assert_eq!(gone(Kind::Secret), Act::Wait);
 }
 

@@ -54,6 +54,9 @@ pub struct Abilities {
     /// Where the agent may write virtual files.
     #[serde(default, skip_serializing_if = "FileWrites::is_everywhere")]
     pub writes: FileWrites,
+    /// Whether the files below [`VOLUME`](crate::VOLUME) are on a volume, which the edge reads and writes.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub volume: bool,
     /// How many words the answers of agents shall have at most. Of an answer of more than twice as many, the model reads the
     /// beginning, and the whole is a shared file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

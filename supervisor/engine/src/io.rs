@@ -1,6 +1,6 @@
 //! The inputs and the effects of decisions.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use caipe_model::{Completion, Message, ModelError, Usage};
@@ -127,6 +127,9 @@ pub struct ToolOutput {
     /// The virtual files that the call has written, by path; `None` removes a file.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub files: BTreeMap<String, Option<String>>,
+    /// The files of the volume that a command has changed.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub on_volume: BTreeSet<String>,
     /// What the call has used of a model, if it asked one. It counts for the run as a turn of its own model does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_use: Option<ModelUse>,

@@ -24,6 +24,7 @@ mod tool_budget;
 mod tool_index;
 mod tools;
 mod verification;
+mod volume;
 mod workflow;
 mod workspace;
 
@@ -57,6 +58,11 @@ pub use text::AnswerText;
 pub use tool_budget::{ToolBudget, ToolSpent};
 pub use tool_index::ToolIndex;
 pub use tools::glob::name_matches;
-pub use tools::{ApprovalPattern, RESPONSE_TOOL, WORKFLOW_TOOLS, builtin_tools, is_builtin};
+pub use tools::{
+    ApprovalPattern, FILE_TOOLS, FileResult, FileTree, RESPONSE_TOOL, WORKFLOW_TOOLS, WRITE_TOOLS,
+    builtin_tools, is_builtin, missing, run_file_tool_on,
+};
 pub use verification::{Unverified, Verification};
+pub use volume::{VOLUME, VolumeView};
 pub use workflow::{USER_INPUT_AGENT, Workflow, WorkflowStep};
+pub use workspace::{PROGRESS, check_progress};

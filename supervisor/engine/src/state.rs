@@ -20,6 +20,7 @@ use crate::source::Source;
 use crate::text::AnswerText;
 use crate::tool_budget::{self, ToolSpent};
 use crate::verification::Unverified;
+use crate::volume::VolumeView;
 use crate::workflow::Workflow;
 
 /// The state of one agent's conversation and of its run.
@@ -76,6 +77,9 @@ pub struct RunState {
     /// The shared files that this run has changed; `None` if it shares none with a run that delegates to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared: Option<BTreeSet<String>>,
+    /// What is on the volume of the agent's workspace, for the next message. Not stored.
+    #[serde(skip)]
+    pub volume: Option<VolumeView>,
 }
 
 /// The tools that a person has allowed for the rest of a conversation, by agent.
@@ -112,6 +116,7 @@ impl RunState {
             condensing: None,
             unverified: Unverified::default(),
             shared: None,
+            volume: None,
         }
     }
 

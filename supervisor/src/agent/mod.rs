@@ -19,12 +19,12 @@ use std::time::Duration;
 use caipe_crds::RenderedSpec;
 use caipe_crds::internal_status::CredentialReport;
 use caipe_crds::prompt::AgentLine;
-use caipe_crds::rendered::{self, RenderedAgent};
+use caipe_crds::rendered::{self, RenderedAgent, RenderedWorkspace};
 use caipe_crds::resource::approver::Approver;
-use caipe_crds::resource::tool_domains::{Verification, Workspace, WorkspaceWrites};
+use caipe_crds::resource::tool_domains::{Verification, WorkspaceWrites};
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, FileWrites, Limits, Resume, RunState, ToolIndex,
-    USER_INPUT_AGENT, builtin_tools,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, FILE_TOOLS, FileWrites, Limits, Resume, RunState,
+    ToolIndex, USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
@@ -180,7 +180,13 @@ impl Agent {
         let patterns = self.require_approval.iter().chain(&*run.require_approval);
         let mut require_approval = approvals::resolved(patterns, tools.iter());
         require_approval.extend(permitted.asks);
-        let (traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
+        let (mut traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
+        let volume =
+            self.tools.volume.is_some() && !FILE_TOOLS.iter().any(|tool| permitted.offered.contains(*tool));
+        // Writing the same text again changes nothing.
+        for tool in FILE_TOOLS.iter().filter(|tool| volume && **tool != "edit_file") {
+            traits.entry((*tool).to_owned()).or_default().is_repeatable = true;
+        }
         let searched = self.preambles.searched(&tools, || self.searched(offered()));
         let is_read = |tool: &&OfferedTool| !searched.as_ref().is_some_and(|it| it.contains(&tool.spec.name));
         let mut budget = Budget { tools: budgets, ..self.budget.clone() };
@@ -208,11 +214,12 @@ impl Agent {
             verification,
             workspace: self.workspace.is_some(),
             writes: self.workspace.unwrap_or_default(),
+            volume,
             answer_words: self.answer_words(),
             is_repeatable: false,
         };
         let is_worker = matches!(self.role, Role::Worker(_));
-        abilities.is_repeatable = is_worker && is_known && abilities.can_repeat_all();
+        abilities.is_repeatable = is_worker && is_known && !volume && abilities.can_repeat_all();
         abilities
     }
 
@@ -423,7 +430,7 @@ fn agent_lines<'a>(listing: impl Iterator<Item = (&'a AgentName, &'a ListingEntr
 }
 
 /// Where the agent with a workspace may write virtual files.
-pub(crate) const fn file_writes(workspace: &Workspace) -> FileWrites {
+pub(crate) const fn file_writes(workspace: &RenderedWorkspace) -> FileWrites {
     match workspace.writes {
         WorkspaceWrites::Everywhere => FileWrites::Everywhere,
         WorkspaceWrites::Scratchpad => FileWrites::Scratchpad,

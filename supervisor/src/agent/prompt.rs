@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use caipe_crds::RenderedSpec;
 use caipe_crds::prompt::{AgentLine, agent_lines};
-use caipe_crds::rendered::RenderedAgent;
+use caipe_crds::rendered::{RenderedAgent, RenderedWorkspace};
 use caipe_crds::resource::tool_domains::WorkspaceWrites;
+use caipe_engine::VOLUME;
 use caipe_model::{ChatRequest, Message, Part, Role};
 
 use super::tool_policy::ToolPolicy;
@@ -30,7 +31,7 @@ const CONTINUITY: &str = "
 
 # Session Continuity
 
-At the start, read /PROGRESS.json if it exists. Before you finish work that is not complete, or that others continue, write it: a JSON \
+At the start, read {FOLDER}/PROGRESS.json if it exists. Before you finish work that is not complete, or that others continue, write it: a JSON \
 object with the lists of strings `accomplished`, `remaining`, `decisions` (with their reasons) and `blockers` (with open questions).";
 
 /// The section of an agent whose agents share files.
@@ -44,6 +45,14 @@ Files below /.scratch/ are shared with these agents: ";
 const SHARING_AGENTS_HINT: &str = ". Before each task they get what is there, and when they have ended you get what they have \
 changed. For longer work, tell them to write their findings into a file there and to name it in their answer, so that you and the next \
 agent can read it, and do not repeat its text in a task.";
+
+/// The section of an agent whose workspace has a volume.
+const LASTING_FILES: &str = "
+
+# Lasting Files
+
+Files below /workspace/ outlive this conversation, and all your conversations, with whomever, share them. Put there what later work needs, and nothing \
+that only one person may know. All other files end with this conversation.";
 
 /// The section of an agent that shares files.
 const SHARED_FILES: &str = "
@@ -125,7 +134,7 @@ fn push_sharing(prompt: &mut String, agents: &[AgentLine<'_>]) {
 /// An agent's own prompt: that of its identity, and the sections for what it is configured to do.
 pub fn own_prompt(agent: &RenderedAgent) -> String {
     let verification = agent.verification.as_ref().map_or("", |_| VERIFICATION);
-    let files = agent.workspace.as_ref().map(|workspace| files_section(workspace.writes)).unwrap_or_default();
+    let files = agent.workspace.as_ref().map(files_section).unwrap_or_default();
     let memory = agent.memory.as_ref().map_or("", |_| MEMORY);
     let format = agent.max_answer_words.map(response_format).unwrap_or_default();
     let sections = [verification, &files, memory, &format].concat();
@@ -136,12 +145,19 @@ pub fn own_prompt(agent: &RenderedAgent) -> String {
 }
 
 /// What an agent with a workspace reads about its files.
-fn files_section(writes: WorkspaceWrites) -> String {
-    match writes {
-        WorkspaceWrites::Everywhere => [CONTINUITY, SHARED_FILES, SHARED_WRITABLE].concat(),
+fn files_section(workspace: &RenderedWorkspace) -> String {
+    let (volume, folder) = match workspace.directory {
+        Some(_) => (LASTING_FILES, VOLUME),
+        None => ("", ""),
+    };
+    let shared = match workspace.writes {
+        WorkspaceWrites::Everywhere => {
+            [&CONTINUITY.replace("{FOLDER}", folder), SHARED_FILES, SHARED_WRITABLE].concat()
+        }
         WorkspaceWrites::Scratchpad => [SHARED_FILES, SHARED_WRITABLE, SHARED_ONLY].concat(),
         WorkspaceWrites::Nowhere => [SHARED_FILES, SHARED_READ_ONLY].concat(),
-    }
+    };
+    volume.to_owned() + &shared
 }
 
 /// The section of an agent whose answers shall be short.

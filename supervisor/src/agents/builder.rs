@@ -1,6 +1,7 @@
 //! Builds agents and backends from their specs.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,6 +10,7 @@ use caipe_a2a::client::CardCache;
 use caipe_crds::RenderedSpec;
 use caipe_crds::rendered::{self, ModelPrice};
 use caipe_crds::resource::budget::Guards;
+use caipe_crds::resource::tool_domains::WorkspaceWrites;
 use caipe_engine::{AgentName, Budget, GuardLimits, Limits, Price, USER_INPUT_AGENT};
 use caipe_model::ChatModel;
 use caipe_skills::SkillService;
@@ -36,7 +38,8 @@ use crate::secrets::with_secrets;
 use crate::skills::{self, SkillTools};
 use crate::tools::{
     A2aTools, AgentFacts, AllowedModel, Introspection, MemoryLimits, MemoryTools, ModelTools, ShellSettings,
-    ShellTools, TaskReaderSlot, TaskTools, ToolSource, ToolSources, WebSettings, WebTools,
+    ShellTools, ShellVolume, TaskReaderSlot, TaskTools, ToolSource, ToolSources, Volume, WebSettings,
+    WebTools,
 };
 
 /// The name of the supervisor in logs and stored states.
@@ -194,19 +197,32 @@ impl InstanceBuilder<'_> {
     }
 
     /// The shell of an agent, if it is configured, or why it has none.
-    fn shell(&self, agent: &rendered::RenderedAgent) -> Result<Option<Arc<dyn ToolSource>>, String> {
+    fn shell(
+        &self,
+        agent: &rendered::RenderedAgent,
+        volume: Option<&Volume>,
+    ) -> Result<Option<Arc<dyn ToolSource>>, String> {
         let Some(shell) = &agent.shell else { return Ok(None) };
+        let is_writable = agent.workspace.as_ref().is_some_and(|it| it.writes == WorkspaceWrites::Everywhere);
+        let directory = volume.and_then(Volume::path);
         let most = Duration::from_millis(self.settings.spec.limits.tool_timeout_ms);
         let settings = ShellSettings {
             timeout: Duration::from_secs(shell.timeout_seconds.into()).min(most),
             memory_bytes: u64::from(shell.memory_mebibytes) << 20,
             network: shell.network,
+            volume: directory.map(|path| ShellVolume { directory: path.to_owned(), is_writable }),
             ..ShellSettings::new(std::env::temp_dir().join(SHELL_DIRECTORY))
         };
         match ShellTools::new(settings) {
             Ok(tools) => Ok(Some(Arc::new(tools))),
             Err(error) => Err(format!("shell_exec is not available: {error}")),
         }
+    }
+
+    /// The files of the workspace that are on a volume, if there is one.
+    fn volume(&self, agent: &rendered::RenderedAgent) -> Option<Arc<Volume>> {
+        let directory = agent.workspace.as_ref()?.directory.as_deref()?;
+        Some(Volume::open(Path::new(directory), self.settings.spec.limits.compact_output_lines as usize))
     }
 
     /// The tool for web pages, if it is configured, or why there is none.
@@ -294,8 +310,11 @@ impl InstanceBuilder<'_> {
         let own = self.models.worker(&agent.name, agent.model.as_ref());
         let model = own.unwrap_or_else(|| self.shared_model.clone());
         let time_limit = agent.budget.as_ref().and_then(|budget| budget.time_ms).map(Duration::from_millis);
-        let (mut domains, mut faults) = (Vec::new(), Vec::new());
-        for domain in [self.shell(agent), Self::web(agent)] {
+        let volume = self.volume(agent);
+        let fault = volume.as_ref().and_then(|volume| volume.fault());
+        let fault = fault.map(|reason| format!("the volume of the workspace is not available: {reason}"));
+        let (mut domains, mut faults) = (Vec::new(), Vec::from_iter(fault));
+        for domain in [self.shell(agent, volume.as_deref()), Self::web(agent)] {
             match domain {
                 Ok(source) => domains.extend(source),
                 Err(fault) => faults.push(fault),
@@ -314,7 +333,7 @@ impl InstanceBuilder<'_> {
                 all: self.factory.delegates.clone(),
             }),
             condenser: self.models.condenser(Some(agent)),
-            tools: self.sources(agent, toolbox, (domains, model.name(), time_limit)),
+            tools: self.sources(agent, toolbox, (domains, model.name(), time_limit)).with_volume(volume),
             model,
             streaming: general.streaming,
             limits: worker_limits(&general.limits, agent.max_turns),

@@ -10,7 +10,7 @@ use super::keys::{keyring, security};
 use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
 use crate::binding::{self, CardSecurity, Presentation};
-use crate::config::{SingleAgent, environment};
+use crate::config::{SingleAgent, environment_with_data};
 use crate::remote::displayed_url;
 
 /// The default port of an agent.
@@ -51,7 +51,8 @@ pub(super) fn card(args: &Agent) -> anyhow::Result<ExitCode> {
 }
 
 fn load(args: &Agent) -> anyhow::Result<SingleAgent> {
-    Ok(SingleAgent::load(&args.name, args.file.as_deref(), args.identity.as_deref(), environment())?)
+    let env = environment_with_data(&args.serving.data_dir);
+    Ok(SingleAgent::load(&args.name, args.file.as_deref(), args.identity.as_deref(), env)?)
 }
 
 /// The card. It names the address at which others reach the agent, if it is known.

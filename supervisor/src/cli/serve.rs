@@ -9,7 +9,7 @@ use super::args::Serve;
 use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
 use crate::binding::{self, CardSecurity, Presentation};
-use crate::config::{Settings, environment};
+use crate::config::{Settings, environment_with_data};
 
 /// The default port of the supervisor.
 pub(super) const PORT: u16 = 8000;
@@ -18,7 +18,7 @@ pub(super) const PORT: u16 = 8000;
 const DATABASE: &str = "caipe.sqlite3";
 
 pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
-    let settings = Settings::load(args.file.as_deref(), environment())?;
+    let settings = Settings::load(args.file.as_deref(), environment_with_data(&args.serving.data_dir))?;
     let config = ServerConfig {
         settings: &settings,
         port: PORT,

@@ -10,6 +10,9 @@ use caipe_crds::{
 
 use super::{ConfigError, Environment, Settings, read_bounded};
 
+/// The folder of lasting files in the folder of an agent.
+const WORKSPACE: &str = "workspace";
+
 /// The settings of a process that serves a single agent.
 #[derive(Debug)]
 pub struct SingleAgent {
@@ -55,7 +58,11 @@ impl SingleAgent {
                 resolve_agent(&resource, &env, &name).map_err(faulty)?
             }
         };
-        let (spec, agent) = resolved.spec.for_agent(&name).map_err(|fault| faulty(fault.into()))?;
+        let (spec, mut agent) = resolved.spec.for_agent(&name).map_err(|fault| faulty(fault.into()))?;
+        if let Some(directory) = folder.map(|folder| folder.join(WORKSPACE)).filter(|path| path.is_dir()) {
+            agent.workspace.get_or_insert_default().directory =
+                Some(directory.to_string_lossy().into_owned());
+        }
         let base = file.and_then(Path::parent).map(Path::to_path_buf).unwrap_or_default();
         let resolved = Resolved { spec, warnings: resolved.warnings };
         let settings = Settings::new(resolved, base, env, rendered);

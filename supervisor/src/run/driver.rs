@@ -211,6 +211,9 @@ impl<S: Sink> Driver<S> {
     /// # Errors
     /// When a decision cannot be committed. Everything that the run has started is stopped. Returns the sink too.
     pub async fn run(mut self: Box<Self>, first: Input) -> Result<(RunState, S), (SinkError, S)> {
+        if let (Input::Message { .. }, Some(volume)) = (&first, &self.agent.tools.volume) {
+            self.state.volume = Some(volume.view().await);
+        }
         let mut queue = VecDeque::from([first.into()]);
         self.refresh_abilities(&mut queue);
         let result = loop {

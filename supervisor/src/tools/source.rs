@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use caipe_engine::ToolOutput;
+use caipe_engine::{FILE_TOOLS, ToolOutput};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{A2aTools, Caller};
+use super::{A2aTools, Caller, Volume};
 use crate::builtin::{OfferedTool, OfferedTools, builtin_tools, call_builtin};
 use crate::mcp::Toolbox;
 
@@ -96,6 +96,8 @@ pub struct ToolSources {
     /// The MCP servers, the last source. Consecutive instances of an agent share them if they are the same.
     pub servers: Arc<Toolbox>,
     others: Vec<Arc<dyn ToolSource>>,
+    /// The files of the workspace that are on a volume, if it has one.
+    pub volume: Option<Arc<Volume>>,
     /// The estimated tokens of the descriptions of the servers' tools above which the model searches for them.
     pub find_above: u64,
 }
@@ -108,13 +110,19 @@ impl ToolSources {
     pub fn new(servers: Arc<Toolbox>, others: impl IntoIterator<Item = Arc<dyn ToolSource>>) -> Self {
         let built_in: Arc<dyn ToolSource> = Arc::new(BuiltIn);
         let others = std::iter::once(built_in).chain(others).collect();
-        Self { servers, others, find_above: FIND_ABOVE }
+        Self { servers, others, volume: None, find_above: FIND_ABOVE }
     }
 
     /// With another limit of what the model reads at once, if there is one.
     #[must_use]
     pub fn with_find_above(self, tokens: Option<u32>) -> Self {
         Self { find_above: tokens.map_or(self.find_above, u64::from), ..self }
+    }
+
+    /// With files on a volume.
+    #[must_use]
+    pub fn with_volume(self, volume: Option<Arc<Volume>>) -> Self {
+        Self { volume, ..self }
     }
 
     /// With a further source.
@@ -132,7 +140,11 @@ impl ToolSources {
     /// The source of a tool; without one, the servers, which report that there is no such tool.
     pub fn source_of(&self, tool: &str) -> Arc<dyn ToolSource> {
         let offers = |source: &Arc<dyn ToolSource>| source.list().iter().any(|it| it.spec.name == tool);
-        self.all().filter(offers).last().unwrap_or_else(|| self.servers.clone())
+        let on_volume = || {
+            let volume = self.volume.clone().filter(|_| FILE_TOOLS.contains(&tool))?;
+            Some(Arc::new(volume) as Arc<dyn ToolSource>)
+        };
+        self.all().filter(offers).last().or_else(on_volume).unwrap_or_else(|| self.servers.clone())
     }
 
     fn all(&self) -> impl Iterator<Item = Arc<dyn ToolSource>> {

@@ -14,6 +14,7 @@ use std::path::Path;
 use std::process::{Child, Command};
 use std::time::Instant;
 
+use caipe_supervisor::tools::{ShellSettings, ShellVolume};
 use tempfile::TempDir;
 use tokio_util::sync::CancellationToken;
 
@@ -182,7 +183,9 @@ const PYTHON: &[&str] = &[
 ];
 
 pub(crate) async fn run(landlock: u8) {
-    let (sandbox, outside) = (Sandbox::new(landlock), Outside::new());
+    let (volume, outside) = (directory(), Outside::new());
+    let volume = ShellVolume { directory: volume.path().canonicalize().unwrap(), is_writable: true };
+    let sandbox = Sandbox::with(landlock, |settings| ShellSettings { volume: Some(volume), ..settings });
     let before = outside.state();
     // The numbers of system calls are those of one architecture.
     let is_numbered = |code: &&&str| cfg!(target_arch = "x86_64") || !code.contains("syscall(");

@@ -1,14 +1,47 @@
 //! Commands on the virtual files of a conversation.
 
+use caipe_supervisor::tools::{ShellSettings, ShellVolume};
 use tokio_util::sync::CancellationToken;
 
-use super::sandbox::Sandbox;
+use super::sandbox::{Sandbox, directory};
 
 pub(crate) async fn run(landlock: u8) {
     let sandbox = Sandbox::new(landlock);
     gives_output_and_exit_code(&sandbox).await;
     keeps_what_the_command_changes(&sandbox).await;
     runs_common_programs(&sandbox).await;
+    works_on_the_volume(landlock).await;
+}
+
+/// The volume of the workspace outlives the command, and is written only with the right to.
+async fn works_on_the_volume(landlock: u8) {
+    for is_writable in [true, false] {
+        let volume = directory();
+        let path = volume.path().canonicalize().unwrap();
+        std::fs::write(path.join("old"), "old\n").unwrap();
+        let given = ShellVolume { directory: path.clone(), is_writable };
+        let sandbox = Sandbox::with(landlock, |settings| ShellSettings { volume: Some(given), ..settings });
+        let command = "cat workspace/old; mkdir -p workspace/a/b && echo new > workspace/a/b/c && mv workspace/a/b/c workspace/a/d; \
+                       echo virtual > v; ln -s /etc/passwd workspace/link; exit 0";
+        let output = sandbox.run(command).await;
+        assert!(output.content.starts_with("old\n"), "{}", output.content);
+        let files: Vec<_> = output.files.keys().map(String::as_str).collect();
+        assert_eq!(files, ["/v"], "{}", output.content);
+        let on_volume: Vec<_> = output.on_volume.iter().map(String::as_str).collect();
+        let expected: &[&str] = if is_writable { &["/workspace/a/d", "/workspace/link"] } else { &[] };
+        assert_eq!(on_volume, expected, "{}", output.content);
+        assert_eq!(path.join("a/d").exists(), is_writable);
+        let named = output.content.contains("[changed on the volume: /workspace/a/d, /workspace/link]");
+        assert_eq!(named, is_writable, "{}", output.content);
+        assert!(!output.content.contains("not kept as files"), "{}", output.content);
+    }
+    let volume = directory();
+    let given = ShellVolume { directory: volume.path().canonicalize().unwrap(), is_writable: true };
+    let sandbox = Sandbox::with(landlock, |settings| ShellSettings { volume: Some(given), ..settings });
+    let output = sandbox
+        .run("for i in 1 2 3 4 5 6 7 8; do head -c 60000000 /dev/zero > workspace/$i; done; sleep 5")
+        .await;
+    assert!(output.content.contains("wrote more than 256 MiB"), "{}", output.content);
 }
 
 async fn gives_output_and_exit_code(sandbox: &Sandbox) {

@@ -85,6 +85,11 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
             "and the facts about it, are in the store",
         ),
         (
+            "spec.agents[0]",
+            of_agent(&json!({"workspace": {"volume": {}}, "placement": "InProcess"})),
+            "one pod of the agent's own at a time can use the volume",
+        ),
+        (
             "spec.replicas",
             json!({"spec": {"replicas": 2}}),
             "more than 1 needs a store that the replicas share",
@@ -362,9 +367,10 @@ fn messages(schema: &Value, found: &mut BTreeSet<String>) {
 }
 
 /// Rules of what may not be changed: they are broken by an update.
-const FIXED: [&str; 2] = [
+const FIXED: [&str; 3] = [
     "the volume of conversations can grow, but not shrink",
     "the volume of the Slack bot can grow, but not shrink",
+    "the volume of a workspace can grow, but not shrink or change its class",
 ];
 
 #[test]
@@ -388,6 +394,13 @@ fn volumes_grow_and_do_not_shrink() -> Result<()> {
         }
         let refused = cluster.merge(SUPERVISORS, "platform", &bot("1Gi")).await;
         assert!(refused.is_err_and(|error| error.to_string().contains(FIXED[1])));
+        let workspace =
+            |size: &str| of_agent(&json!({"placement": "Remote", "workspace": {"volume": {"size": size}}}));
+        for size in ["1Gi", "2Gi"] {
+            cluster.merge(SUPERVISORS, "platform", &workspace(size)).await?;
+        }
+        let refused = cluster.merge(SUPERVISORS, "platform", &workspace("1Gi")).await;
+        assert!(refused.is_err_and(|error| error.to_string().contains(FIXED[2])));
         Ok(())
     })
 }

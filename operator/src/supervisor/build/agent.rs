@@ -3,9 +3,10 @@
 use caipe_crds::RenderedSpec;
 use caipe_crds::names::{self, PORT, SHARED_KEY, STATUS_TOKEN, TOOLS_KEY};
 use caipe_crds::rendered::RenderedAgent;
+use caipe_crds::resolve::WORKSPACE_DIR;
 use caipe_crds::resource::agent::AgentStore;
 use caipe_crds::resource::model::Model;
-use k8s_openapi::api::apps::v1::Deployment;
+use k8s_openapi::api::apps::v1::{Deployment, DeploymentStrategy};
 use k8s_openapi::api::core::v1::{Container, EnvVar, PodSpec};
 
 use super::context::{BuildContext, Member, Program};
@@ -17,6 +18,7 @@ use super::sidecars::{self, container_port};
 use super::template::{self, Patch};
 use super::{
     AgentObjects, BuildError, config_map, env, network_policy, probes, secrets, service, service_account,
+    volume_claim,
 };
 
 /// The name of its container in a partial pod template.
@@ -42,6 +44,7 @@ pub(super) fn agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Result<AgentO
             member.declared.service_account.as_ref(),
         ),
         spec,
+        data: volume_claim::of_agent(cx, member),
         service: service::of_agent(cx, member, &name),
         network_policy: network_policy::of_agent(cx, member, &name),
         deployment,
@@ -76,12 +79,21 @@ fn workload(
     let path = || format!("spec.agents[{}].podTemplate", member.rendered.name);
     let own = own.map(|patch| Patch { path: path(), patch });
     let template = template::template(cx, component, pod, hash, own)?;
-    Ok(deployment::of(cx, name, component, member.declared.replicas.unwrap_or(1), template))
+    let mut deployment = deployment::of(cx, name, component, member.declared.replicas.unwrap_or(1), template);
+    if member.rendered.workspace.as_ref().is_some_and(|workspace| workspace.directory.is_some()) {
+        // One node at a time can mount the volume.
+        deployment.spec.strategy =
+            Some(DeploymentStrategy { type_: Some("Recreate".to_owned()), rolling_update: None });
+    }
+    Ok(deployment)
 }
 
 /// A pod of our program with this agent alone.
 fn ours(cx: &BuildContext<'_>, member: &Member<'_>, name: &str) -> Result<PodSpec, BuildError> {
     let mut mounts = deployment::mounts(cx, name, pod::empty("data"));
+    if let Some(volume) = volume_claim::workspace_volume(cx, member) {
+        mounts.writable(volume, WORKSPACE_DIR);
+    }
     secrets::of_agent(&member.declared, &mut mounts);
     secrets::of_store(member.declared.store.as_ref().and_then(AgentStore::server), &mut mounts);
     cx.delegates(member).for_each(|delegate| secrets::of_delegate(cx, delegate, &mut mounts));

@@ -68,6 +68,8 @@ pub struct AgentObjects {
     pub service_account: Option<ServiceAccount>,
     /// The spec with this agent alone; none for another image.
     pub spec: Option<ConfigMap>,
+    /// The volume of its workspace; none without one, or if the user has made it.
+    pub data: Option<PersistentVolumeClaim>,
     pub service: Service,
     pub network_policy: Option<NetworkPolicy>,
     /// The agent itself.

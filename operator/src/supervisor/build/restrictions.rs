@@ -117,7 +117,9 @@ fn privileges(container: &Container) -> Option<String> {
 }
 
 fn claims(cx: &BuildContext<'_>, objects: &Objects) -> Vec<String> {
-    let own = [names::data(cx.name), names::slack_data(cx.name)];
+    let of_agents = cx.members.iter().map(|member| names::workspace_data(cx.name, &member.rendered.name));
+    let own: Vec<_> =
+        [names::data(cx.name), names::slack_data(cx.name)].into_iter().chain(of_agents).collect();
     let pods = deployments(objects).filter_map(|deployment| deployment.spec.template.spec.as_ref());
     let volumes = pods.flat_map(|pod| pod.volumes.iter().flatten());
     let claims = volumes.filter_map(|volume| volume.persistent_volume_claim.as_ref());

@@ -1,9 +1,9 @@
-//! The volumes of `SQLite` files, each of which one node at a time can mount.
+//! The volumes of `SQLite` files and of workspaces, each of which one node at a time can mount.
 
 use std::collections::BTreeMap;
 
 use caipe_crds::names;
-use caipe_crds::resource::settings::{ReclaimPolicy, Sqlite};
+use caipe_crds::resource::settings::{ReclaimPolicy, VolumeClaim};
 use caipe_crds::resource::slack::Slack;
 use k8s_openapi::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimVolumeSource, Volume,
@@ -11,7 +11,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::context::BuildContext;
+use super::context::{BuildContext, Member};
 use super::meta::Component;
 use super::pod;
 
@@ -30,6 +30,25 @@ pub(super) fn of_slack_bot(cx: &BuildContext<'_>, slack: &Slack) -> Option<Persi
     claim(cx, &names::slack_data(cx.name), Component::SlackBot, slack.storage.clone()?)
 }
 
+/// The claim for the workspace of an agent; none without a volume, or if the resource names a claim of the user.
+pub(super) fn of_agent(cx: &BuildContext<'_>, member: &Member<'_>) -> Option<PersistentVolumeClaim> {
+    let agent = &member.rendered.name;
+    claim(cx, &names::workspace_data(cx.name, agent), Component::Agent(agent), workspace(member)?.clone())
+}
+
+/// The volume for the workspace of an agent, if it has one.
+pub(super) fn workspace_volume(cx: &BuildContext<'_>, member: &Member<'_>) -> Option<Volume> {
+    let settings = workspace(member)?.clone();
+    Some(Volume {
+        name: "workspace".to_owned(),
+        ..volume(Some(settings), names::workspace_data(cx.name, &member.rendered.name))
+    })
+}
+
+fn workspace<'a>(member: &'a Member<'_>) -> Option<&'a VolumeClaim> {
+    member.declared.workspace.as_ref()?.volume.as_ref()
+}
+
 /// The volume for conversations. With a server as the store the directory is empty at each start.
 pub(super) fn conversations_volume(cx: &BuildContext<'_>) -> Volume {
     volume(conversations(cx), names::data(cx.name))
@@ -45,9 +64,9 @@ fn claim(
     cx: &BuildContext<'_>,
     name: &str,
     component: Component<'_>,
-    settings: Sqlite,
+    settings: VolumeClaim,
 ) -> Option<PersistentVolumeClaim> {
-    let Sqlite { size, storage_class_name, reclaim_policy, existing_claim } = settings;
+    let VolumeClaim { size, storage_class_name, reclaim_policy, existing_claim } = settings;
     if existing_claim.is_some() {
         return None;
     }
@@ -70,7 +89,7 @@ fn claim(
 }
 
 /// The claim of the user or `own`; an empty directory without settings.
-fn volume(settings: Option<Sqlite>, own: String) -> Volume {
+fn volume(settings: Option<VolumeClaim>, own: String) -> Volume {
     let Some(settings) = settings else { return pod::empty(VOLUME) };
     let claim_name = settings.existing_claim.unwrap_or(own);
     let claim = PersistentVolumeClaimVolumeSource { claim_name, read_only: None };
@@ -78,7 +97,7 @@ fn volume(settings: Option<Sqlite>, own: String) -> Volume {
 }
 
 /// The settings of the file; `None` if the store is a server.
-fn conversations(cx: &BuildContext<'_>) -> Option<Sqlite> {
+fn conversations(cx: &BuildContext<'_>) -> Option<VolumeClaim> {
     let store = cx.inputs.resource.spec.store.clone().unwrap_or_default();
     store.server().is_none().then(|| store.sqlite.clone().unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use crate::names::AgentName;
 use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
-use crate::tools::apply_output;
+use crate::tools::{FILE_TOOLS, apply_output, note_use};
 
 use super::{call_results, compact, guards, model_request, route, tool_limits, workflow};
 
@@ -74,7 +74,7 @@ pub(super) fn tool_finished(
     if state.phase != Phase::Calls || !state.calls.iter().any(|call| is_running_tool(call, id)) {
         return;
     }
-    let ToolOutput { mut content, is_error, exit_code, files, model_use } = output;
+    let ToolOutput { mut content, is_error, exit_code, files, on_volume, model_use } = output;
     if let Some(ModelUse { model, usage }) = model_use {
         state.counters.usage += usage;
         state.counters.spent.add_turn(&state.abilities.budget, &model, usage);
@@ -82,7 +82,11 @@ pub(super) fn tool_finished(
     if let Some(by) = &state.abilities.verification {
         let succeeded = !is_error && exit_code.unwrap_or_default() == 0;
         let tool = state.calls.iter().find(|call| call.id == id).map(|call| call.name.as_str());
-        state.unverified.called(by, (tool.unwrap_or_default(), succeeded), files.keys());
+        let changed = files.keys().chain(&on_volume);
+        state.unverified.called(by, (tool.unwrap_or_default(), succeeded), changed);
+    }
+    if !is_error {
+        note_volume(state, id);
     }
     for fault in apply_output(state, files) {
         content.extend(["\n", &*fault]);
@@ -102,6 +106,20 @@ pub(super) fn tool_finished(
     }
     tool_limits::count_result(state, id, time_ms);
     settle(state, out);
+}
+
+/// Notes the file of the volume that a call of a file tool has written or read.
+fn note_volume(state: &mut RunState, id: &str) {
+    let call = state.calls.iter().find(|call| call.id == id);
+    let is_file_tool = |call: &&PendingCall| {
+        FILE_TOOLS.contains(&&*call.name) && !state.abilities.tools.contains(&call.name)
+    };
+    if let Some((name, arguments)) = call
+        .filter(is_file_tool)
+        .and_then(|call| Some((call.name.clone(), call.arguments.as_object()?.clone())))
+    {
+        note_use(state, &name, &arguments);
+    }
 }
 
 /// Continues once no call is open: asks the model, or waits for a person.

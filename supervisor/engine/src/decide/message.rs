@@ -51,7 +51,7 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
 /// The message, and after it what the workspace contains, if the agent has one.
 fn with_environment(state: &RunState, mut message: Arc<Message>) -> Arc<Message> {
     let has_workspace = state.abilities.workspace && offers_files(&state.abilities);
-    if let Some(text) = environment(&state.files).filter(|_| has_workspace) {
+    if let Some(text) = environment(&state.files, state.volume.as_ref()).filter(|_| has_workspace) {
         Arc::make_mut(&mut message).parts.push(Part::Text { text: format!("\n\n{text}") });
     }
     message

@@ -11,8 +11,10 @@ use crate::state::CallKind;
 use crate::tools::glob::name_matches;
 use crate::tools::workflow_tools::{self, DEFINITION_TOOL, INVOKE_TOOL, LIST_TOOL};
 use crate::tools::{
-    ApprovalPattern, FIND_TOOL, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response, offers_file_tool,
+    ApprovalPattern, FIND_TOOL, TASK_TOOL, TODO_TOOL, builtin_tools, form_tool, is_response,
+    offers_file_tool, permit,
 };
+use crate::volume;
 
 /// Most names that an error lists.
 const MOST_LISTED: usize = 50;
@@ -63,6 +65,10 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
         },
         _ if abilities.tools.contains(name) => {
             permitted(abilities, name, &arguments)?;
+            start(abilities, name, CallKind::Tool, arguments)
+        }
+        _ if offers_file_tool(abilities, name) && abilities.volume && volume::is_meant(name, &arguments) => {
+            permit(abilities.writes, name, &arguments)?;
             start(abilities, name, CallKind::Tool, arguments)
         }
         _ if offers_file_tool(abilities, name) => Route::Files(arguments),
@@ -120,7 +126,7 @@ pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
         || name == TODO_TOOL
         || reads_workflows(abilities, name)
         || (name == FIND_TOOL && abilities.searched.is_some())
-        || (!abilities.tools.contains(name) && offers_file_tool(abilities, name))
+        || (!abilities.tools.contains(name) && offers_file_tool(abilities, name) && !abilities.volume)
 }
 
 /// The arguments as an object; a call without any has an empty one.

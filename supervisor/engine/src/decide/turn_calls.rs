@@ -10,7 +10,7 @@ use crate::form::Form;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
-use crate::tools::{TODO_TOOL, run_file_tool, search, todos, workflow_tools};
+use crate::tools::{RESULT_TOOL, TODO_TOOL, run_file_tool, search, todos, with_result, workflow_tools};
 
 use super::call_results;
 use super::finish::Cause;
@@ -109,6 +109,12 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
                 return not_run(request, text);
             }
             limits::bound_results(&state.abilities, &request.name, &mut arguments);
+            if !state.abilities.tools.contains(&request.name) && request.name == RESULT_TOOL {
+                match with_result(state, &request.name, &arguments) {
+                    Ok(complete) => arguments = complete,
+                    Err(fault) => return closed(request, Err(fault)),
+                }
+            }
             let question = question.filter(|form| !state.is_always_allowed(&form.action));
             let question = question
                 .filter(|form| kind != CallKind::Tool || !state.take_approved(&form.action, &form.arguments));

@@ -1,16 +1,19 @@
-//! The virtual files of a conversation, and the tools that work on them.
+//! The virtual files of a conversation, and the tools that work on them or on the files of a volume.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use caipe_model::{Part, ToolResult, truncated};
 use serde_json::{Map, Value};
 
-use super::WRITE_TOOLS;
 use super::glob::path_matcher;
+use super::{RESULT_TOOL, WRITE_TOOLS};
 use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, PATH_BYTES, TOTAL_BYTES};
-use crate::file_rights::{FileChanges, SCRATCHPAD, SCRATCHPAD_BYTES, is_in_scratchpad};
+use crate::file_rights::{FileChanges, FileWrites, SCRATCHPAD, SCRATCHPAD_BYTES, is_in_scratchpad};
 use crate::state::RunState;
+use crate::volume::{self, VOLUME};
 use crate::workspace::{PROGRESS, check_progress};
 
 /// The files of a conversation, by path.
@@ -24,6 +27,69 @@ const MOST_HITS: usize = 500;
 
 /// The hits of `grep` that the model reads if there are too many.
 const FIRST_HITS: usize = 10;
+
+/// What the model reads of a call: its result, or why it failed.
+pub type FileResult = Result<String, String>;
+
+/// Files that [`run_file_tool_on`] works on. Paths are absolute, without `.`, `..` and empty segments; errors are for the model.
+pub trait FileTree {
+    /// Visits the files of a folder, with their sizes in bytes and in the order of their paths, until the visitor breaks.
+    ///
+    /// # Errors
+    /// If the folder cannot be read.
+    fn visit(
+        &self,
+        folder: &str,
+        visitor: &mut dyn FnMut(&str, u64) -> ControlFlow<()>,
+    ) -> Result<(), String>;
+
+    /// The text of a file.
+    ///
+    /// # Errors
+    /// If there is no such file, or it is no text.
+    fn text(&self, path: &str) -> Result<Cow<'_, str>, String>;
+
+    /// Writes a file, whole. Returns what the model reads.
+    ///
+    /// # Errors
+    /// If the file cannot be written; it is unchanged then.
+    fn store(&mut self, path: &str, content: String) -> FileResult;
+}
+
+/// The virtual files of a run, and the rules for what is written.
+struct VirtualFiles<'a> {
+    files: &'a mut Arc<Files>,
+    rules: Rules,
+}
+
+impl FileTree for VirtualFiles<'_> {
+    fn visit(
+        &self,
+        folder: &str,
+        visitor: &mut dyn FnMut(&str, u64) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        for (path, content) in self.files.iter().filter(|(path, _)| is_under(path, folder)) {
+            if visitor(path, content.len() as u64).is_break() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn text(&self, path: &str) -> Result<Cow<'_, str>, String> {
+        let content = self.files.get(path);
+        content.map(|content| Cow::Borrowed(&**content)).ok_or_else(|| missing(path))
+    }
+
+    fn store(&mut self, path: &str, content: String) -> FileResult {
+        store(Arc::make_mut(self.files), path, content, self.rules)
+    }
+}
+
+/// The error for a file that does not exist.
+pub fn missing(path: &str) -> String {
+    format!("failed to open {path}: there is no such file. Use ls to see what there is.")
+}
 
 /// The rules for what is written.
 #[derive(Debug, Clone, Copy)]
@@ -40,58 +106,96 @@ impl Rules {
     }
 }
 
-/// What the model reads of a call: its result, or why it failed.
-type FileResult = Result<String, String>;
-
-/// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS).
+/// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS) on the virtual files.
 pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
-    let path = required(arguments, &["file_path", "path"]).and_then(normalise).ok();
-    let written = path.as_deref().filter(|_| WRITE_TOOLS.contains(&name));
-    written.map_or(Ok(()), |path| state.abilities.writes.permit(path))?;
-    let result = run(state, name, arguments);
-    if let Some(path) = path.filter(|_| result.is_ok()) {
-        note_use(state, name, &path);
+    permit(state.abilities.writes, name, arguments)?;
+    let rules = Rules::of(state);
+    let compact_lines = state.abilities.limits.compact_lines;
+    let arguments = &with_result(state, name, arguments)?;
+    let mut tree = VirtualFiles { files: &mut state.files, rules };
+    let mut result = run_file_tool_on(&mut tree, name, arguments, compact_lines)?;
+    if state.abilities.volume && volume::is_elsewhere(name, arguments) {
+        result.push_str(volume::HINT);
     }
-    result
+    note_use(state, name, arguments);
+    Ok(result)
 }
 
-/// Notes the files that the model has written, and those that it has looked into.
-fn note_use(state: &mut RunState, name: &str, path: &str) {
+/// Checks that a call may write the file that it names.
+///
+/// # Errors
+/// Why it may not, for the model.
+pub(crate) fn permit(writes: FileWrites, name: &str, arguments: &Map<String, Value>) -> Result<(), String> {
+    let path = written_path(arguments).filter(|_| WRITE_TOOLS.contains(&name));
+    path.map_or(Ok(()), |path| writes.permit(&path))
+}
+
+/// The file that a call names, if it names one.
+fn written_path(arguments: &Map<String, Value>) -> Option<String> {
+    required(arguments, &["file_path", "path"]).and_then(normalise).ok()
+}
+
+/// Notes the file that the model has written with a call, or has looked into.
+pub(crate) fn note_use(state: &mut RunState, name: &str, arguments: &Map<String, Value>) {
+    let Some(path) = written_path(arguments) else { return };
     let is_written = WRITE_TOOLS.contains(&name);
     if is_written {
-        state.note_change(path);
+        state.note_change(&path);
     }
     match name {
         _ if state.abilities.verification.is_none() => {}
-        _ if is_written => state.unverified.wrote(path),
-        "read_file" | "grep" => state.unverified.read(path),
+        _ if is_written => state.unverified.wrote(&path),
+        "read_file" | "grep" => state.unverified.read(&path),
         _ => {}
     }
 }
 
-fn run(state: &mut RunState, name: &str, arguments: &Map<String, Value>) -> FileResult {
-    let rules = Rules::of(state);
+/// Runs one of [`FILE_TOOLS`](super::FILE_TOOLS) on files; `tool_result_to_file` with the result as `content`. A search with more than
+/// `compact_lines` hits returns their number and the first of them, if the number is not 0.
+///
+/// # Errors
+/// Why it failed, for the model.
+pub fn run_file_tool_on(
+    tree: &mut dyn FileTree,
+    name: &str,
+    arguments: &Map<String, Value>,
+    compact_lines: usize,
+) -> FileResult {
     match name {
-        "ls" => ls(&state.files, arguments),
-        "read_file" => read(&state.files, arguments),
-        "write_file" => write(Arc::make_mut(&mut state.files), arguments, rules),
-        "edit_file" => edit(Arc::make_mut(&mut state.files), arguments, rules),
-        "glob" => glob(&state.files, arguments),
-        "grep" => grep(&state.files, arguments, state.abilities.limits.compact_lines),
-        _ => tool_result_to_file(state, arguments, rules),
+        "ls" => ls(tree, arguments),
+        "read_file" => read(tree, arguments),
+        "edit_file" => edit(tree, arguments),
+        "glob" => glob(tree, arguments),
+        "grep" => grep(tree, arguments, compact_lines),
+        _ => write(tree, arguments),
     }
 }
 
-fn tool_result_to_file(state: &mut RunState, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
-    let path = normalise(required(arguments, &["file_path", "path"])?)?;
+/// The arguments of a call, with the content of the tool result that it shall store, if it is `tool_result_to_file`.
+///
+/// # Errors
+/// If there is no such result, for the model.
+pub(crate) fn with_result(
+    state: &RunState,
+    name: &str,
+    arguments: &Map<String, Value>,
+) -> Result<Map<String, Value>, String> {
+    let mut arguments = arguments.clone();
+    if name == RESULT_TOOL {
+        let content = tool_result(state, &arguments)?;
+        arguments.insert("content".to_owned(), content.into());
+    }
+    Ok(arguments)
+}
+
+fn tool_result(state: &RunState, arguments: &Map<String, Value>) -> FileResult {
     let given = |key: &str| arguments.get(key).and_then(Value::as_str).filter(|text| !text.is_empty());
     let result = newest_result(state, given("tool_call_id"), given("tool_name")).ok_or_else(|| {
         "failed to find the tool result: no earlier call in this conversation fits. Call the tool first, and store its \
          result in a later turn."
             .to_owned()
     })?;
-    let content = result.content.clone();
-    store(Arc::make_mut(&mut state.files), &path, content, rules)
+    Ok(result.content.clone())
 }
 
 /// The newest result of this call, if one is named, and of this tool, if one is named.
@@ -112,7 +216,7 @@ fn newest_result<'a>(state: &'a RunState, id: Option<&str>, tool: Option<&str>) 
 }
 
 /// The stored form of a path: absolute, without `.` and empty segments.
-fn normalise(path: &str) -> FileResult {
+pub(crate) fn normalise(path: &str) -> FileResult {
     let path = path.trim();
     if path.is_empty() || path.len() > PATH_BYTES || path.chars().any(char::is_control) {
         return Err(format!(
@@ -128,56 +232,86 @@ fn normalise(path: &str) -> FileResult {
     Ok(format!("/{}", segments.join("/")))
 }
 
-fn ls(files: &Files, arguments: &Map<String, Value>) -> FileResult {
-    let folder = folder(arguments)?;
-    let hits = files.iter().filter(|(path, _)| is_under(path, &folder));
-    let lines = hits.map(|(path, content)| format!("{path} ({} bytes)", content.len()));
-    Ok(listed(lines, "There are no files here."))
+fn ls(tree: &dyn FileTree, arguments: &Map<String, Value>) -> FileResult {
+    let mut hits = Hits::default();
+    tree.visit(&folder(arguments)?, &mut |path, bytes| hits.push(|| format!("{path} ({bytes} bytes)")))?;
+    Ok(hits.listed("There are no files here."))
 }
 
-fn glob(files: &Files, arguments: &Map<String, Value>) -> FileResult {
-    let pattern = path_matcher(required(arguments, &["pattern"])?)?;
-    let hits = files.keys().filter(|path| pattern.is_match(path));
-    Ok(listed(hits.cloned(), "No file matches."))
+fn glob(tree: &dyn FileTree, arguments: &Map<String, Value>) -> FileResult {
+    let pattern = required(arguments, &["pattern"])?;
+    let (matcher, folder) = (path_matcher(pattern)?, volume::of_pattern(pattern).unwrap_or("/"));
+    let mut hits = Hits::default();
+    tree.visit(folder, &mut |path, _| {
+        if matcher.is_match(path) { hits.push(|| path.to_owned()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(hits.listed("No file matches."))
+}
+
+/// The lines of a tool's result, at most [`MOST_HITS`].
+#[derive(Default)]
+struct Hits {
+    lines: Vec<String>,
+    has_more: bool,
+}
+
+impl Hits {
+    fn push(&mut self, line: impl FnOnce() -> String) -> ControlFlow<()> {
+        if self.lines.len() == MOST_HITS {
+            self.has_more = true;
+            return ControlFlow::Break(());
+        }
+        self.lines.push(line());
+        ControlFlow::Continue(())
+    }
+
+    fn listed(mut self, none: &str) -> String {
+        if self.lines.is_empty() {
+            return none.to_owned();
+        }
+        if self.has_more {
+            self.lines.push(format!("There are more; the first {MOST_HITS} are shown."));
+        }
+        self.lines.join("\n")
+    }
 }
 
 /// The lines that contain a text. If there are more than `compact_lines`, the number and the first of them, unless the model
-/// says how many it wants.
-fn grep(files: &Files, arguments: &Map<String, Value>, compact_lines: usize) -> FileResult {
+/// says how many it wants. Files that are no text are left out.
+fn grep(tree: &dyn FileTree, arguments: &Map<String, Value>, compact_lines: usize) -> FileResult {
     let wanted = required(arguments, &["pattern"])?;
     if wanted.is_empty() {
         return Err("failed to search: \"pattern\" is empty.".to_owned());
     }
-    let folder = folder(arguments)?;
     let pattern = arguments.get("glob").and_then(Value::as_str).map(path_matcher).transpose()?;
-    let hits = files
-        .iter()
-        .filter(|(path, _)| {
-            is_under(path, &folder) && pattern.as_ref().is_none_or(|pattern| pattern.is_match(path))
-        })
-        .flat_map(|(path, content)| {
-            content.lines().enumerate().map(move |(number, line)| (path, number + 1, line))
-        })
-        .filter(|(_, _, line)| line.contains(wanted))
-        .map(|(path, number, line)| format!("{path}:{number}:{}", truncated(line, LINE_CHARS, "")));
-    let wanted = arguments.get("limit").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
-    let most =
-        wanted.unwrap_or(if compact_lines > 0 { compact_lines } else { MOST_HITS }).clamp(1, MOST_HITS);
-    let mut lines: Vec<String> = hits.clone().take(most + 1).collect();
-    if lines.len() <= most {
-        return Ok(listed(lines.into_iter(), "No line contains it."));
+    let limit = arguments.get("limit").and_then(Value::as_u64).and_then(|most| usize::try_from(most).ok());
+    let most = limit.unwrap_or(if compact_lines > 0 { compact_lines } else { MOST_HITS }).clamp(1, MOST_HITS);
+    let (mut lines, mut count) = (Vec::new(), 0);
+    tree.visit(&folder(arguments)?, &mut |path, _| {
+        let is_searched = pattern.as_ref().is_none_or(|pattern| pattern.is_match(path));
+        let text = is_searched.then(|| tree.text(path).ok()).flatten();
+        let numbered = text.iter().flat_map(|text| text.lines().enumerate());
+        for (number, line) in numbered.filter(|(_, line)| line.contains(wanted)) {
+            count += 1;
+            if lines.len() < most {
+                lines.push(format!("{path}:{}:{}", number + 1, truncated(line, LINE_CHARS, "")));
+            }
+        }
+        ControlFlow::Continue(())
+    })?;
+    if count <= most {
+        return Ok(if lines.is_empty() { "No line contains it.".to_owned() } else { lines.join("\n") });
     }
-    lines.truncate(if wanted.is_none() && compact_lines > 0 { FIRST_HITS } else { most });
-    let (count, shown) = (hits.count(), lines.len());
-    let text = lines.join("\n");
+    lines.truncate(if limit.is_none() && compact_lines > 0 { FIRST_HITS } else { most });
+    let (shown, text) = (lines.len(), lines.join("\n"));
     Ok(format!(
         "{count} lines contain it. The first {shown}:\n{text}\n[Narrow the search with path, glob or a longer text, or set limit, at \
          most {MOST_HITS}.]"
     ))
 }
 
-fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
-    let (path, content) = existing(files, arguments)?;
+fn read(tree: &dyn FileTree, arguments: &Map<String, Value>) -> FileResult {
+    let (path, content) = existing(tree, arguments)?;
     if content.is_empty() {
         return Ok(format!("{path} is empty."));
     }
@@ -206,23 +340,23 @@ fn read(files: &Files, arguments: &Map<String, Value>) -> FileResult {
     Ok(lines.join("\n") + &rest.unwrap_or_default())
 }
 
-fn write(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
+fn write(tree: &mut dyn FileTree, arguments: &Map<String, Value>) -> FileResult {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
     let content = required(arguments, &["content"])?;
-    store(files, &path, content.to_owned(), rules)
+    tree.store(&path, content.to_owned())
 }
 
-fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> FileResult {
-    let (path, content) = existing(files, arguments)?;
+fn edit(tree: &mut dyn FileTree, arguments: &Map<String, Value>) -> FileResult {
+    let (path, content) = existing(tree, arguments)?;
     let (old, new) = (required(arguments, &["old_string"])?, required(arguments, &["new_string"])?);
     let all = arguments.get("replace_all").and_then(Value::as_bool).unwrap_or_default();
     let found = if old.is_empty() { 0 } else { content.matches(old).count() };
-    match found {
+    let edited = match found {
         0 => Err(format!("failed to edit {path}: the old text does not occur in it. Read the file first.")),
-        1 => store(files, &path, content.replacen(old, new, 1), rules),
+        1 => Ok(content.replacen(old, new, 1)),
         // Checked before the replacement, which could need much memory.
         _ if all && content.len().saturating_add(found.saturating_mul(new.len())) <= FILE_BYTES => {
-            store(files, &path, content.replace(old, new), rules)
+            Ok(content.replace(old, new))
         }
         _ if all => {
             Err(format!("failed to edit {path}: the result would have more than {FILE_BYTES} bytes."))
@@ -230,7 +364,8 @@ fn edit(files: &mut Files, arguments: &Map<String, Value>, rules: Rules) -> File
         _ => Err(format!(
             "failed to edit {path}: the old text occurs {found} times. Give more of it, or set replace_all."
         )),
-    }
+    }?;
+    tree.store(&path, edited)
 }
 
 /// Stores a virtual file of the conversation within the limits.
@@ -271,7 +406,7 @@ pub(crate) fn apply_changes(state: &mut RunState, changes: FileChanges) -> Vec<S
 
 /// Stores a file within the limits.
 fn store(files: &mut Files, path: &str, content: String, rules: Rules) -> FileResult {
-    if path == "/" {
+    if path == "/" || path == VOLUME {
         return Err("failed to write: the path names no file.".to_owned());
     }
     let Rules { most, has_workspace } = rules;
@@ -344,30 +479,19 @@ fn required<'a>(arguments: &'a Map<String, Value>, names: &[&str]) -> Result<&'a
     })
 }
 
-fn existing(files: &Files, arguments: &Map<String, Value>) -> Result<(String, String), String> {
+fn existing<'a>(
+    tree: &'a dyn FileTree,
+    arguments: &Map<String, Value>,
+) -> Result<(String, Cow<'a, str>), String> {
     let path = normalise(required(arguments, &["file_path", "path"])?)?;
-    match files.get(&path) {
-        Some(content) => Ok((path, content.clone())),
-        None => Err(format!("failed to open {path}: there is no such file. Use ls to see what there is.")),
-    }
+    let content = tree.text(&path)?;
+    Ok((path, content))
 }
 
 fn folder(arguments: &Map<String, Value>) -> FileResult {
     arguments.get("path").and_then(Value::as_str).map_or_else(|| Ok("/".to_owned()), normalise)
 }
 
-fn is_under(path: &str, folder: &str) -> bool {
+pub(crate) fn is_under(path: &str, folder: &str) -> bool {
     folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
-fn listed(hits: impl Iterator<Item = String>, none: &str) -> String {
-    let mut lines: Vec<String> = hits.take(MOST_HITS + 1).collect();
-    if lines.is_empty() {
-        return none.to_owned();
-    }
-    if lines.len() > MOST_HITS {
-        lines.truncate(MOST_HITS);
-        lines.push(format!("There are more; the first {MOST_HITS} are shown."));
-    }
-    lines.join("\n")
 }

@@ -15,7 +15,11 @@ pub(crate) mod todos;
 pub(crate) mod workflow_tools;
 
 pub use approval::ApprovalPattern;
-pub(crate) use files::{apply_changes, apply_output, in_folder, run_file_tool, store_file};
+pub use files::{FileResult, FileTree, missing, run_file_tool_on};
+pub(crate) use files::{
+    apply_changes, apply_output, in_folder, is_under, normalise, note_use, permit, run_file_tool, store_file,
+    with_result,
+};
 pub(crate) use search::FIND_TOOL;
 pub use specs::builtin_tools;
 pub(crate) use specs::{offers_file_tool, offers_files};
@@ -30,12 +34,14 @@ pub(crate) const TASK_TOOL: &str = "task";
 /// The tool by which a model writes its plan.
 pub(crate) const TODO_TOOL: &str = "write_todos";
 
-/// The tools that work on the virtual files.
-pub(crate) const FILE_TOOLS: [&str; 7] =
-    ["ls", "read_file", "write_file", "edit_file", "glob", "grep", "tool_result_to_file"];
+/// The tool that stores the result of another one as a file.
+pub(crate) const RESULT_TOOL: &str = "tool_result_to_file";
+
+/// The tools that work on files.
+pub const FILE_TOOLS: [&str; 7] = ["ls", "read_file", "write_file", "edit_file", "glob", "grep", RESULT_TOOL];
 
 /// Those of them that write.
-pub(crate) const WRITE_TOOLS: [&str; 3] = ["write_file", "edit_file", "tool_result_to_file"];
+pub const WRITE_TOOLS: [&str; 3] = ["write_file", "edit_file", RESULT_TOOL];
 
 /// Whether a name is that of a tool of the engine or of a final answer, in any case. No other tool must have it.
 pub fn is_builtin(name: &str) -> bool {

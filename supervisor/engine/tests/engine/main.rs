@@ -19,4 +19,5 @@ mod sim;
 mod tool_budgets;
 mod tools;
 mod verification;
+mod volume;
 mod workflows;

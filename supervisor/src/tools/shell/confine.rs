@@ -183,8 +183,14 @@ fn restrict_files(confinement: &Confinement) -> Result<()> {
         ruleset = ruleset.handle_access(tcp)?;
     }
     let settings = READABLE.iter().chain(READABLE_FOR_NETWORK.iter().filter(|_| confinement.network));
+    let volume = confinement.volume.as_ref().map(|volume| {
+        let access = if volume.is_writable { own } else { read | AccessFs::Execute };
+        PathFd::new(&volume.directory).map(|directory| PathBeneath::new(directory, access))
+    });
+    let volume = volume.transpose()?.map(Ok::<_, landlock::RulesetError>);
     let status = ruleset
         .create()?
+        .add_rules(volume)?
         .add_rules(path_beneath_rules(EXECUTABLE, read | AccessFs::Execute))?
         .add_rules(path_beneath_rules(settings, read))?
         .add_rules(path_beneath_rules(["/dev/null"], null))?

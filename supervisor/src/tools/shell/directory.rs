@@ -5,16 +5,18 @@ use std::ffi::CStr;
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use caipe_engine::VOLUME;
 use rustix::fs::{
     AtFlags, CWD, Dir, FlockOperation, Mode, OFlags, chmodat, flock, openat, renameat, unlinkat,
 };
 use rustix::io::Errno;
 
 use super::request::{TEMPORARY, WORK};
+use crate::tools::ShellVolume;
 
 /// What the names of such directories begin with.
 const PREFIX: &str = "shell-call-";
@@ -78,6 +80,29 @@ impl CallDirectory {
             }
         }
         Ok(written)
+    }
+
+    /// Shows the volume of the workspace to the command, as a link in its directory. A virtual file of that name hides it.
+    ///
+    /// # Errors
+    /// If the link cannot be made.
+    pub(super) fn link(&self, volume: &ShellVolume) -> io::Result<()> {
+        match symlink(&volume.directory, self.volume_link()) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            linked => linked,
+        }
+    }
+
+    /// Removes that link, which is no file of the command, if it is still there.
+    pub(super) fn unlink_volume(&self) {
+        let link = self.volume_link();
+        if link.is_symlink() {
+            let _ = std::fs::remove_file(link);
+        }
+    }
+
+    fn volume_link(&self) -> PathBuf {
+        self.work().join(VOLUME.trim_start_matches('/'))
     }
 
     fn write_file(&self, names: &[&str], content: &str) -> io::Result<()> {

@@ -20,6 +20,7 @@ mod report;
 mod request;
 mod system_calls;
 mod usage;
+mod volume_changes;
 mod walk;
 
 use std::collections::BTreeMap;
@@ -139,6 +140,7 @@ impl ShellTools {
         Request {
             command,
             directory: directory.path.clone(),
+            volume: self.settings.volume.clone(),
             uid: self.uid,
             timeout_ms: u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX),
             memory_bytes: self.settings.memory_bytes,
@@ -178,24 +180,31 @@ async fn run_call(
     cancel: CancellationToken,
 ) -> Result<ToolOutput, String> {
     let limit = Duration::from_millis(request.timeout_ms);
-    let (directory, running, canceller, written) = blocking({
+    let (directory, running, canceller, written, before) = blocking({
         let files = Arc::clone(&files);
         move || {
             let written =
                 directory.write(&files).map_err(|error| format!("failed to write the files: {error}."))?;
             let written = written.into_iter().map(str::to_owned).collect::<Vec<_>>();
+            let volume = request.volume.as_ref();
+            volume.map_or(Ok(()), |volume| directory.link(volume)).map_err(|error| {
+                format!("failed to show the volume of the workspace to the command: {error}.")
+            })?;
+            let before = volume.filter(|volume| volume.is_writable).map(volume_changes::Snapshot::of);
             let (running, canceller) =
                 launch::start(&request).map_err(|error| format!("failed to start the sandbox: {error}."))?;
-            Ok((directory, running, canceller, written))
+            Ok((directory, running, canceller, written, before))
         }
     })
     .await?;
     let ended = finish(running, canceller, limit, settings.output_bytes, cancel).await?;
     blocking(move || {
+        directory.unlink_volume();
         let written = written.iter().map(String::as_str).collect();
         let changes = collect::collect(&directory.work(), &files, &written)
             .map_err(|error| format!("failed to read the files: {error}"));
-        Ok(report::tool_output(&ended, changes, limit, &settings))
+        let on_volume = before.map(|before| before.changes()).unwrap_or_default();
+        Ok(report::tool_output(&ended, changes, on_volume, (limit, &settings)))
     })
     .await
 }
@@ -307,10 +316,17 @@ impl Command {
 
 fn offered(settings: &ShellSettings) -> OfferedTool {
     let network = if settings.network { "It may use the network." } else { "It has no network." };
+    let volume = match &settings.volume {
+        Some(volume) if volume.is_writable => {
+            " ./workspace is the volume of /workspace, whose files stay as the command leaves them."
+        }
+        Some(_) => " ./workspace is the volume of /workspace, which it can only read.",
+        None => "",
+    };
     let description = format!(
         "Run a command with /bin/sh in a sandbox. The working directory holds the files of this conversation, /a.txt as ./a.txt; \
          text files that the command writes, changes or removes there are kept, up to 1 MiB each. Everything else is lost when \
-         the command ends, also processes in the background. {network} The command cannot read other files than programs, cannot \
+         the command ends, also processes in the background.{volume} {network} The command cannot read other files than programs, cannot \
          use /tmp (use $TMPDIR) or /proc, and cannot change modes: run a script with its interpreter, or begin it with #!."
     );
     let most = settings.timeout.as_secs();

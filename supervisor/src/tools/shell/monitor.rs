@@ -69,6 +69,7 @@ fn start(request: &Request) -> Result<Tree, Box<dyn std::error::Error>> {
     let landlock = isolate_signals(request.landlock)?;
     let confinement = Confinement {
         directory: request.directory.clone(),
+        volume: request.volume.clone(),
         cpu_seconds: request.timeout_ms / 1000 + 1,
         address_space_bytes: request.memory_bytes.saturating_mul(ADDRESS_SPACE_FACTOR),
         processes: u64::try_from(request.processes)?.saturating_add(MORE_PROCESSES),
@@ -122,6 +123,7 @@ impl Tree {
 
     fn ending(&self, request: &Request, stdin: &Stdin) -> Ending {
         let deadline = Instant::now() + Duration::from_millis(request.timeout_ms);
+        let on_volume = Usage::on_volume(request);
         for period in 1_u32.. {
             if let Some(ending) = self.reap() {
                 return ending;
@@ -132,7 +134,7 @@ impl Tree {
             if self.is_cancelled(stdin, PERIOD) {
                 return Ending::Cancelled;
             }
-            if let Some(limit) = Usage::exceeded(request, period.is_multiple_of(DISK_PERIODS)) {
+            if let Some(limit) = Usage::exceeded(request, period.is_multiple_of(DISK_PERIODS), on_volume) {
                 return Ending::Exceeded(limit);
             }
         }

@@ -1,6 +1,6 @@
 //! The result of a command, for the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -15,8 +15,8 @@ use super::request::{Ending, Limit, Report};
 pub(super) fn tool_output(
     ended: &Ended,
     changes: Result<Changes, String>,
-    timeout: Duration,
-    settings: &ShellSettings,
+    on_volume: BTreeSet<String>,
+    (timeout, settings): (Duration, &ShellSettings),
 ) -> ToolOutput {
     let Report { ending, background } = &ended.report;
     let mut content = ended.output.text();
@@ -43,12 +43,16 @@ pub(super) fn tool_output(
             BTreeMap::default()
         }
     };
+    if let Some(text) = named("changed on the volume", &on_volume.iter().collect::<Vec<_>>()) {
+        line(&text);
+    }
     let exit_code = exit_code(ending);
     ToolOutput {
         content: content.trim_end().to_owned(),
         is_error: exit_code.is_none(),
         exit_code,
         files,
+        on_volume,
         model_use: None,
     }
 }
@@ -88,17 +92,20 @@ fn describe(ending: &Ending, timeout: Duration, settings: &ShellSettings) -> Str
 /// Most changed files that are named.
 const MAX_NAMED: usize = 50;
 
+/// A line that names files; none if there are none.
+fn named(label: &str, paths: &[&String]) -> Option<String> {
+    let shown: Vec<&str> = paths.iter().take(MAX_NAMED).map(|path| path.as_str()).collect();
+    let more = paths.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    (!paths.is_empty()).then(|| format!("[{label}: {}{more}]", shown.join(", ")))
+}
+
 fn changed(changes: &Changes) -> Vec<String> {
     let (removed, written): (Vec<_>, Vec<_>) =
         changes.files.iter().partition(|(_, content)| content.is_none());
     let mut lines = Vec::new();
     for (label, files) in [("files written", written), ("files removed", removed)] {
-        if !files.is_empty() {
-            let named: Vec<&str> = files.iter().take(MAX_NAMED).map(|(path, _)| path.as_str()).collect();
-            let more = files.len() - named.len();
-            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-            lines.push(format!("[{label}: {}{more}]", named.join(", ")));
-        }
+        lines.extend(named(label, &files.into_iter().map(|(path, _)| path).collect::<Vec<_>>()));
     }
     if !changes.left_out.is_empty() {
         let mut left_out = format!("[not kept as files: {}", changes.left_out.join("; "));

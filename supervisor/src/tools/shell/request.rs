@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use crate::tools::ShellVolume;
+
 /// The first argument of the monitor.
 pub(super) const SHELL_MONITOR_COMMAND: &str = "shell-monitor";
 /// The first argument of the process that confines itself and becomes the shell.
@@ -19,8 +21,10 @@ pub(super) const TEMPORARY: &str = "tmp";
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Request {
     pub(super) command: String,
-    /// The only directory that the command may write.
+    /// The directory that the command may write.
     pub(super) directory: PathBuf,
+    /// A further one.
+    pub(super) volume: Option<ShellVolume>,
     /// The user of the command, where the supervisor is root.
     pub(super) uid: Option<u32>,
     pub(super) timeout_ms: u64,
@@ -37,6 +41,7 @@ pub(super) struct Request {
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Confinement {
     pub(super) directory: PathBuf,
+    pub(super) volume: Option<ShellVolume>,
     pub(super) cpu_seconds: u64,
     pub(super) address_space_bytes: u64,
     pub(super) processes: u64,

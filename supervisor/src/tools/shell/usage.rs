@@ -23,7 +23,9 @@ pub(super) struct Usage {
 
 impl Usage {
     /// The limit that the processes exceed now, if they do.
-    pub(super) fn exceeded(request: &Request, with_disk: bool) -> Option<Limit> {
+    ///
+    /// `on_volume` is what the volume of the workspace held before the command, if it may write there and that is known.
+    pub(super) fn exceeded(request: &Request, with_disk: bool, on_volume: Option<u64>) -> Option<Limit> {
         let usage = Self::measure(std::process::id());
         if usage.processes > request.processes {
             return Some(Limit::Processes);
@@ -31,9 +33,20 @@ impl Usage {
         if usage.memory(rss) > request.memory_bytes && usage.memory(pss) > request.memory_bytes {
             return Some(Limit::Memory);
         }
-        let is_full =
-            with_disk && usage.disk(&request.directory).is_none_or(|used| used > request.disk_bytes);
+        let used = || {
+            let own = Self::files(&request.directory)? + usage.unnamed();
+            Some(on_volume.map_or(own, |before| {
+                own + Self::on_volume(request).unwrap_or(before).saturating_sub(before)
+            }))
+        };
+        let is_full = with_disk && used().is_none_or(|used| used > request.disk_bytes);
         is_full.then_some(Limit::Disk)
+    }
+
+    /// The bytes of the files on the volume of the workspace, if the command may write there.
+    pub(super) fn on_volume(request: &Request) -> Option<u64> {
+        let volume = request.volume.as_ref().filter(|volume| volume.is_writable)?;
+        Self::files(&volume.directory)
     }
 
     fn measure(root: u32) -> Self {
@@ -56,9 +69,8 @@ impl Usage {
         self.ids.iter().filter_map(|id| of(*id)).sum()
     }
 
-    /// The bytes of the files in the directory, and of open files that have no name. `None` if there are too many, or if they
-    /// cannot be counted.
-    fn disk(&self, directory: &Path) -> Option<u64> {
+    /// The bytes of the files in the directory. `None` if there are too many, or if they cannot be counted.
+    fn files(directory: &Path) -> Option<u64> {
         let (mut bytes, mut entries, mut is_hidden) = (0, 0, false);
         let walked = walk(directory, &mut |found| {
             entries += 1;
@@ -75,9 +87,10 @@ impl Usage {
             }
         });
         let is_counted = walked.is_ok() && entries <= MAX_ENTRIES && !is_hidden;
-        is_counted.then(|| bytes + self.unnamed())
+        is_counted.then_some(bytes)
     }
 
+    /// The bytes of open files that have no name.
     fn unnamed(&self) -> u64 {
         let files = self.ids.iter().filter_map(|id| fs::read_dir(format!("/proc/{id}/fd")).ok()).flatten();
         let files = files.filter_map(|file| fs::metadata(file.ok()?.path()).ok());

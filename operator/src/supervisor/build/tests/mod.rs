@@ -22,7 +22,7 @@ use crate::supervisor::validate::validate;
 use caipe_crds::CaipeSupervisor;
 
 /// A fixture by name.
-pub(super) const SCENES: [(&str, &str); 16] = [
+pub(super) const SCENES: [(&str, &str); 17] = [
     (
         "quick_start",
         "model: { provider: openai, name: gpt-5, secretRef: { name: llm } }
@@ -161,6 +161,12 @@ agents: []",
 auth: { sharedKey: { secretKeyRef: { name: callers, key: key } } }
 service: { port: 80 }
 agents: []",
+    ),
+    (
+        "workspace",
+        "agents:
+- { name: writer, placement: Remote, workspace: { volume: { size: 5Gi, storageClassName: fast } } }
+- { name: researcher, placement: Remote, workspace: { volume: { existingClaim: sources } } }",
     ),
     ("own_claim", "store: { sqlite: { existingClaim: conversations } }\nagents: []"),
 ];

@@ -1,0 +1,61 @@
+//! What a command has changed on the volume of the workspace.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use caipe_engine::VOLUME;
+use rustix::fs::{FileType, Stat};
+
+use super::walk::{Found, walk};
+use crate::tools::ShellVolume;
+
+/// Most entries that are compared.
+const MAX_ENTRIES: usize = 20_000;
+
+/// The files of a volume at one time.
+pub(super) struct Snapshot {
+    directory: PathBuf,
+    /// What changes with each file; `None` if there are too many.
+    files: Option<BTreeMap<String, State>>,
+}
+
+type State = (u64, i64, i64, u64);
+
+impl Snapshot {
+    pub(super) fn of(volume: &ShellVolume) -> Self {
+        let directory = volume.directory.clone();
+        let files = read(&directory);
+        Self { directory, files }
+    }
+
+    /// The files that differ now, by the paths that the model knows; nothing if there are too many to know. They include what
+    /// others have changed meanwhile.
+    pub(super) fn changes(&self) -> BTreeSet<String> {
+        let (Some(before), Some(now)) = (&self.files, read(&self.directory)) else { return BTreeSet::new() };
+        let changed =
+            now.iter().filter(|(path, state)| before.get(*path) != Some(*state)).map(|(path, _)| path);
+        let removed = before.keys().filter(|path| !now.contains_key(*path));
+        changed.chain(removed).map(|path| format!("{VOLUME}/{path}")).collect()
+    }
+}
+
+fn read(directory: &std::path::Path) -> Option<BTreeMap<String, State>> {
+    let (mut files, mut entries) = (BTreeMap::new(), 0);
+    walk(directory, &mut |found| {
+        entries += 1;
+        if let Found::Entry { path, stat, .. } = found
+            && FileType::from_raw_mode(stat.st_mode) != FileType::Directory
+        {
+            files.insert(String::from_utf8_lossy(path).into_owned(), state(&stat));
+        }
+        if entries > MAX_ENTRIES { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })
+    .ok()?;
+    (entries <= MAX_ENTRIES).then_some(files)
+}
+
+fn state(stat: &Stat) -> State {
+    #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
+    (stat.st_ino as u64, stat.st_mtime as i64, stat.st_mtime_nsec as i64, stat.st_size as u64)
+}

@@ -1,0 +1,305 @@
+//! The files of an agent's workspace on a volume: everything that its model knows below `/workspace/`.
+//!
+//! The directory outlives conversations, and all conversations of the agent share it. Paths are resolved below it by the kernel
+//! where it can (`openat2`), so that neither `..` nor a link leaves it, also while a command changes the directory.
+
+use std::borrow::Cow;
+use std::io::{self, Read as _, Write as _};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use async_trait::async_trait;
+use caipe_engine::{
+    FILE_BYTES, FileResult, FileTree, PROGRESS, ToolOutput, VOLUME, VolumeView, WRITE_TOOLS, check_progress,
+    missing, run_file_tool_on,
+};
+use cap_std::ambient_authority;
+use cap_std::fs::{Dir, DirEntry, OpenOptions, OpenOptionsExt};
+use serde_json::{Map, Value};
+use tokio_util::sync::CancellationToken;
+
+use super::{Caller, ToolSource};
+use crate::builtin::{OfferedTool, stoppable};
+
+/// How long a call may take.
+const DEADLINE: Duration = Duration::from_secs(30);
+/// Most bytes of a file that the tools read; a command can read larger ones.
+const TEXT_BYTES: u64 = 8 << 20;
+/// The deepest folder that is listed and searched.
+const MAX_DEPTH: usize = 64;
+/// What the names of files begin with that are being written.
+const UNFINISHED: &str = ".caipe-unfinished-";
+
+/// A directory with the files of one agent.
+#[derive(Debug)]
+pub struct Volume {
+    path: PathBuf,
+    /// The directory, or why it cannot be used.
+    directory: Result<Dir, String>,
+    compact_lines: usize,
+    /// Held while a file is changed.
+    writes: Mutex<()>,
+}
+
+impl Volume {
+    /// The directory at this path, which is made if it does not exist. If it cannot be used, each call says so, because files that the
+    /// model takes for lasting ones must not be lost. Searches with more than `compact_lines` hits are shortened. Blocks shortly.
+    pub fn open(path: &Path, compact_lines: usize) -> Arc<Self> {
+        let directory = std::fs::create_dir_all(path)
+            .and_then(|()| path.canonicalize())
+            .and_then(|path| Ok((Dir::open_ambient_dir(&path, ambient_authority())?, path)));
+        let (directory, path) = match directory {
+            Ok((directory, path)) => {
+                remove_unfinished(&directory);
+                (Ok(directory), path)
+            }
+            Err(error) => {
+                let reason = format!("failed to use the directory {}: {error}", path.display());
+                (Err(reason), path.to_owned())
+            }
+        };
+        Arc::new(Self { path, directory, compact_lines, writes: Mutex::default() })
+    }
+
+    /// Why it cannot be used, if it cannot.
+    pub fn fault(&self) -> Option<&str> {
+        self.directory.as_ref().err().map(String::as_str)
+    }
+
+    /// The directory, if it can be used.
+    pub fn path(&self) -> Option<&Path> {
+        self.directory.is_ok().then_some(&*self.path)
+    }
+
+    /// What its root contains; nothing if it cannot be read.
+    pub async fn view(self: &Arc<Self>) -> VolumeView {
+        let volume = self.clone();
+        tokio::task::spawn_blocking(move || volume.read_view().unwrap_or_default()).await.unwrap_or_default()
+    }
+
+    fn read_view(&self) -> Result<VolumeView, String> {
+        let tree = self.tree(CancellationToken::new())?;
+        let entries = sorted(tree.directory).map_err(|error| error.to_string())?;
+        let name = |(name, is_folder): (String, bool)| if is_folder { name + "/" } else { name };
+        let entries = entries.into_iter().map(|(name, entry)| (name, is_folder(&entry))).map(name).collect();
+        Ok(VolumeView {
+            entries,
+            progress: tree.text(&format!("{VOLUME}{PROGRESS}")).ok().map(Cow::into_owned),
+        })
+    }
+
+    fn tree(&self, cancel: CancellationToken) -> Result<Tree<'_>, String> {
+        let directory = self.directory.as_ref().map_err(|reason| format!("{reason}."))?;
+        Ok(Tree { directory, until: Instant::now() + DEADLINE, cancel })
+    }
+
+    fn run(&self, tool: &str, arguments: &Map<String, Value>, cancel: CancellationToken) -> FileResult {
+        let _writes =
+            WRITE_TOOLS.contains(&tool).then(|| self.writes.lock().unwrap_or_else(PoisonError::into_inner));
+        run_file_tool_on(&mut self.tree(cancel)?, tool, arguments, self.compact_lines)
+    }
+}
+
+/// The tools for files. The engine decides which calls are about the volume.
+#[async_trait]
+impl ToolSource for Arc<Volume> {
+    /// The engine lists them, because they work on the files of the conversation too.
+    fn list(&self) -> Arc<[OfferedTool]> {
+        Arc::default()
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        _: Caller,
+        cancel: CancellationToken,
+    ) -> ToolOutput {
+        let (volume, tool, until) = (self.clone(), tool.to_owned(), cancel.child_token());
+        let _ends = until.clone().drop_guard();
+        let work = tokio::task::spawn_blocking(move || volume.run(&tool, &arguments, until));
+        let answer = async {
+            // A network file system can block a call of the system for ever.
+            let done = tokio::time::timeout(DEADLINE + Duration::from_secs(1), work).await;
+            done.map_err(|_| late())?.map_err(|error| format!("the call broke down: {error}."))?
+        };
+        stoppable(answer, &cancel).await
+    }
+}
+
+/// The files of one call.
+struct Tree<'a> {
+    directory: &'a Dir,
+    until: Instant,
+    cancel: CancellationToken,
+}
+
+impl FileTree for Tree<'_> {
+    fn visit(
+        &self,
+        folder: &str,
+        visitor: &mut dyn FnMut(&str, u64) -> ControlFlow<()>,
+    ) -> Result<(), String> {
+        let path = relative(folder)?;
+        let metadata = match self.directory.metadata(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            metadata => metadata.map_err(|error| failed("read", folder, &error))?,
+        };
+        if metadata.is_file() {
+            let _ = visitor(folder, metadata.len());
+            return Ok(());
+        }
+        let folder_directory =
+            self.directory.open_dir(path).map_err(|error| failed("read", folder, &error))?;
+        let mut path = folder.to_owned();
+        match self.walk(&folder_directory, &mut path, 0, visitor) {
+            ControlFlow::Break(Some(fault)) => Err(fault),
+            ControlFlow::Break(None) | ControlFlow::Continue(()) => Ok(()),
+        }
+    }
+
+    fn text(&self, path: &str) -> Result<Cow<'_, str>, String> {
+        read(self.directory, relative(path)?).map(Cow::Owned).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => missing(path),
+            _ => failed("read", path, &error),
+        })
+    }
+
+    fn store(&mut self, path: &str, content: String) -> FileResult {
+        if path.strip_prefix(VOLUME) == Some(PROGRESS) {
+            check_progress(&content)?;
+        }
+        if content.len() > FILE_BYTES {
+            let bytes = content.len();
+            return Err(format!(
+                "failed to write {path}: {bytes} bytes are more than the {FILE_BYTES} that a file may have."
+            ));
+        }
+        write(self.directory, relative(path)?, &content).map_err(|error| failed("write", path, &error))?;
+        Ok(format!("Wrote {} bytes to {path}.", content.len()))
+    }
+}
+
+impl Tree<'_> {
+    /// Visits the files of a directory. Links are left out. Breaks with a fault if it takes too long.
+    fn walk(
+        &self,
+        directory: &Dir,
+        path: &mut String,
+        depth: usize,
+        visitor: &mut dyn FnMut(&str, u64) -> ControlFlow<()>,
+    ) -> ControlFlow<Option<String>> {
+        if self.cancel.is_cancelled() || Instant::now() >= self.until {
+            return ControlFlow::Break(Some(late()));
+        }
+        let length = path.len();
+        // A directory that vanishes meanwhile has no files.
+        for (name, entry) in sorted(directory).unwrap_or_default() {
+            path.push('/');
+            path.push_str(&name);
+            if is_folder(&entry) {
+                if depth < MAX_DEPTH
+                    && let Ok(folder) = entry.open_dir()
+                {
+                    self.walk(&folder, path, depth + 1, visitor)?;
+                }
+            } else if let Ok(metadata) = entry.metadata()
+                && metadata.is_file()
+                && visitor(path, metadata.len()).is_break()
+            {
+                return ControlFlow::Break(None);
+            }
+            path.truncate(length);
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+/// The entries of a directory by their names, without those that are being written and those whose name is no UTF-8.
+fn sorted(directory: &Dir) -> io::Result<Vec<(String, DirEntry)>> {
+    let named = directory.entries()?.filter_map(|entry| {
+        let entry = entry.ok()?;
+        Some((entry.file_name().into_string().ok()?, entry))
+    });
+    let mut entries: Vec<_> = named.filter(|(name, _)| !name.starts_with(UNFINISHED)).collect();
+    entries.sort_by(|(one, _), (other, _)| one.cmp(other));
+    Ok(entries)
+}
+
+fn is_folder(entry: &DirEntry) -> bool {
+    entry.file_type().is_ok_and(|kind| kind.is_dir())
+}
+
+fn read(directory: &Dir, path: &Path) -> io::Result<String> {
+    let refused = |reason: String| io::Error::new(io::ErrorKind::InvalidData, reason);
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // Opening a pipe does not wait.
+    #[cfg(unix)]
+    options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits().cast_signed());
+    let file = directory.open_with(path, &options)?;
+    if !file.metadata()?.is_file() {
+        return Err(refused("it is no regular file".to_owned()));
+    }
+    let mut bytes = Vec::new();
+    file.take(TEXT_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > TEXT_BYTES {
+        return Err(refused(format!("it has more than {TEXT_BYTES} bytes")));
+    }
+    String::from_utf8(bytes).map_err(|_| refused("it is no UTF-8 text".to_owned()))
+}
+
+/// Writes a file whole: a reader sees the old text or the new one, also after a crash.
+fn write(directory: &Dir, path: &Path, content: &str) -> io::Result<()> {
+    if directory.metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
+        return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is no regular file"));
+    }
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        directory.create_dir_all(folder)?;
+    }
+    let unfinished = format!("{UNFINISHED}{}", uuid::Uuid::new_v4());
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // Commands cannot change modes.
+    #[cfg(unix)]
+    options.mode(if content.starts_with("#!") { 0o755 } else { 0o644 });
+    let mut file = directory.open_with(&unfinished, &options)?;
+    let written = file
+        .write_all(content.as_bytes())
+        .and_then(|()| file.sync_all())
+        .and_then(|()| directory.rename(&unfinished, directory, path));
+    if written.is_err() {
+        // The next start removes it otherwise.
+        let _ = directory.remove_file(&unfinished);
+    }
+    written
+}
+
+/// Removes what processes have left that ended while they wrote.
+fn remove_unfinished(directory: &Dir) {
+    let entries = directory.entries().into_iter().flatten().filter_map(Result::ok);
+    for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
+        let _ = entry.remove_file();
+    }
+}
+
+/// A path of the model below the directory.
+fn relative(path: &str) -> Result<&Path, String> {
+    let rest = path.strip_prefix(VOLUME).ok_or_else(|| format!("failed to use {path}: it is elsewhere."))?;
+    let rest = rest.trim_start_matches('/');
+    Ok(Path::new(if rest.is_empty() { "." } else { rest }))
+}
+
+fn failed(what: &str, path: &str, error: &io::Error) -> String {
+    format!("failed to {what} {path}: {error}.")
+}
+
+fn late() -> String {
+    format!("the call took longer than {} s: name a smaller folder.", DEADLINE.as_secs())
+}
+
+#[cfg(test)]
+#[path = "volume_tests.rs"]
+mod tests;
