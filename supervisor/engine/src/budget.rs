@@ -26,6 +26,9 @@ pub struct ToolTraits {
     /// Whether a call whose result was lost is repeated: the tool only reads, or is idempotent.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_repeatable: bool,
+    /// Whether a call waits until earlier calls of the same turn have ended that have this trait too: they work on the same files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_in_order: bool,
     /// Whether a call only lets time pass. A model that calls it between equal calls polls.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub is_pause: bool,

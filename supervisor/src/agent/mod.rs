@@ -183,9 +183,11 @@ impl Agent {
         let (mut traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
         let volume =
             self.tools.volume.is_some() && !FILE_TOOLS.iter().any(|tool| permitted.offered.contains(*tool));
-        // Writing the same text again changes nothing.
-        for tool in FILE_TOOLS.iter().filter(|tool| volume && **tool != "edit_file") {
-            traits.entry((*tool).to_owned()).or_default().is_repeatable = true;
+        for tool in FILE_TOOLS.iter().filter(|_| volume) {
+            let known = traits.entry((*tool).to_owned()).or_default();
+            // Writing the same text again changes nothing.
+            known.is_repeatable |= *tool != "edit_file";
+            known.is_in_order = true;
         }
         let searched = self.preambles.searched(&tools, || self.searched(offered()));
         let is_read = |tool: &&OfferedTool| !searched.as_ref().is_some_and(|it| it.contains(&tool.spec.name));

@@ -47,6 +47,7 @@ mod store_copy;
 mod sub_agents;
 mod takeover;
 mod tool_domains;
+mod workspace;
 
 use anyhow::Result;
 use caipe_tests::programs;

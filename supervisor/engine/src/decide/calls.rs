@@ -1,10 +1,12 @@
 //! The calls of a round, from their start until all of them have a result.
 
+use std::collections::BTreeSet;
+
 use crate::abilities::AnswerMode;
 use crate::effects::Effects;
 use crate::event::{Emit, EventKind, Outcome, RunEvent};
 use crate::io::{Effect, ModelUse, Resume, ToolOutput};
-use crate::names::AgentName;
+use crate::names::{AgentName, CallId};
 use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
@@ -15,14 +17,16 @@ use super::{call_results, compact, guards, model_request, route, tool_limits, wo
 /// Starts the ready calls. Emits the plan first, so that every start finds its step.
 pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
     workflow::begin_ready(state, out);
-    for call in state.calls.iter().filter(|call| matches!(call.status, CallStatus::Ready)) {
+    let held = held(state);
+    let starts = |call: &PendingCall| matches!(call.status, CallStatus::Ready) && !held.contains(&call.id);
+    for call in state.calls.iter().filter(|call| starts(call)) {
         if let CallKind::Delegation { agent } = &call.kind {
             state.plan.delegate(&call.id, agent, route::prompt(call.arguments()));
         }
     }
     emit_plan(state, PlanCause::Delegation, out);
     let mut effects = Vec::new();
-    for call in state.calls.iter_mut().filter(|call| matches!(call.status, CallStatus::Ready)) {
+    for call in state.calls.iter_mut().filter(|call| starts(call)) {
         *state.counters.calls.entry(call.name.clone()).or_default() += 1;
         call.status = CallStatus::Running;
         let (id, tool) = (call.id.clone(), call.name.clone());
@@ -33,6 +37,15 @@ pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
         effects.push(perform(call, None));
     }
     out.extend(effects);
+}
+
+/// The calls that wait for earlier ones of the same turn, because they work on the same files.
+fn held(state: &RunState) -> BTreeSet<CallId> {
+    let is_open = |call: &PendingCall| matches!(call.status, CallStatus::Ready | CallStatus::Running);
+    let in_order = state.calls.iter().filter(|call| {
+        call.kind == CallKind::Tool && is_open(call) && state.abilities.traits_of(&call.name).is_in_order
+    });
+    in_order.skip(1).filter(|call| call.status == CallStatus::Ready).map(|call| call.id.clone()).collect()
 }
 
 /// The effect that executes a call.

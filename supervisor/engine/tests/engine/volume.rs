@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use caipe_engine::{
-    Abilities, AnswerMode, Effect, FileWrites, Input, Outcome, ToolOutput, Verification, VolumeView,
+    Abilities, AnswerMode, Effect, FileWrites, Input, Outcome, ToolOutput, ToolTraits, Verification,
+    VolumeView,
 };
 use serde_json::{Value, json};
 
-use crate::sim::{Sim, abilities};
+use crate::sim::{Sim, abilities, reloaded};
 
 fn on_a_volume() -> Abilities {
     Abilities { volume: true, workspace: true, ..abilities(AnswerMode::Plain) }
@@ -145,4 +146,37 @@ fn a_request_says_what_the_volume_holds_and_what_is_left() {
     sim.say("go on");
     let request = sim.state.messages.last().unwrap().plain_text();
     assert!(request.contains("- workspace/notes/\n\n## Outstanding Work\n\n- the docs"), "{request}");
+}
+
+#[test]
+fn calls_on_the_same_files_run_in_the_order_of_the_turn() {
+    let mut abilities = on_a_volume();
+    let in_order = ToolTraits { is_in_order: true, ..ToolTraits::default() };
+    for tool in ["write_file", "shell_exec", "read_file"] {
+        abilities.traits.insert(tool.to_owned(), in_order.clone());
+    }
+    abilities.tools.insert("shell_exec".to_owned());
+    let mut sim = begun(abilities);
+    let path = json!({"file_path": "/workspace/a", "content": "x"}).to_string();
+    let started = |effects: &[Effect]| -> Vec<String> {
+        let calls = effects.iter().filter_map(|effect| match effect {
+            Effect::CallTool { call, .. } => Some(call.clone()),
+            _ => None,
+        });
+        calls.collect()
+    };
+    let calls = [
+        ("w", "write_file", &*path),
+        ("s", "search", "{}"),
+        ("x", "shell_exec", "{}"),
+        ("r", "read_file", &*path),
+    ];
+    assert_eq!(started(&sim.model("", &calls)), ["w", "s"]);
+    assert_eq!(started(&sim.tool("s", "found")), [""; 0]);
+    assert_eq!(started(&sim.tool("w", "written")), ["x"]);
+    // A process that takes over starts what was held back after what ran.
+    sim.state = reloaded(&sim.state);
+    assert_eq!(started(&sim.feed(Input::Recovered)), ["r"], "the command is not repeated");
+    sim.tool("r", "x");
+    assert_eq!(sim.results().len(), 4);
 }

@@ -29,7 +29,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use caipe_engine::ToolOutput;
+use caipe_engine::{ToolOutput, ToolTraits};
 use caipe_model::ToolSpec;
 use serde_json::{Map, Value, json};
 use tokio::time::timeout;
@@ -344,7 +344,8 @@ fn offered(settings: &ShellSettings) -> OfferedTool {
     });
     let spec = ToolSpec { name: SHELL.to_owned(), description, schema };
     let tool = OfferedTool::new(spec, ToolClass::Write);
-    OfferedTool { names: tool.known_names.clone(), ..tool }
+    let traits = ToolTraits { is_in_order: settings.volume.is_some(), ..ToolTraits::default() };
+    OfferedTool { names: tool.known_names.clone(), traits, ..tool }
 }
 
 #[cfg(test)]

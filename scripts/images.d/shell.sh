@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# shellcheck disable=SC2154  # root, parts, images and work are set by scripts/images
+# The supervisor with a shell and the usual small programs of Debian, for agents with `shell_exec`.
+
+profile=${CAIPE_IMAGE_PROFILE:-release}
+
+inputs() {
+  echo "$profile"
+  sources Cargo.toml Cargo.lock crds image operator supervisor telemetry scripts/static
+}
+
+make() {
+  local programs dir=$work/root
+  # As scripts/image builds it.
+  programs=$("$root/scripts/static" "$profile" -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc)
+  debian "$dir" dash coreutils grep
+  cp "$programs/caipe-supervisor" "$dir/usr/bin/"
+  mkdir -p "$dir/data"
+  pack "$dir" "$1" caipe.test/shell:1 --env PATH=/usr/bin:/bin --port 8000 -- /usr/bin/caipe-supervisor
+}
