@@ -27,6 +27,7 @@ mod table;
 mod tools;
 mod troubles;
 mod upgrade;
+mod workspace;
 
 use caipe_tests::migration_scenario::says;
 use caipe_tests::scenario::Scenario;
