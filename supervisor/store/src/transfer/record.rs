@@ -185,7 +185,9 @@ impl Record {
             }
             Self::Task(task) => task.record.len(),
             Self::Events(events) => events.chunks.iter().map(|(.., json)| json.len()).sum(),
-            Self::Facts(facts) => facts.facts.values().map(|fact| fact.json.len()).sum(),
+            Self::Facts(facts) => {
+                facts.facts.iter().map(|(id, fact)| id.len() + fact.agent.len() + fact.json.len()).sum()
+            }
         }
     }
 }
