@@ -11,7 +11,7 @@ use std::time::Duration;
 use anyhow::{Context as _, ensure};
 use caipe_store::{
     ExportFile, Exported, Keyring, RecordSource, RedisStore, SqliteStore, StoreReader, Transfer,
-    TransferError, export, import, rotate, verify,
+    TransferError, Verified, export, import, rotate, verify,
 };
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -108,8 +108,10 @@ async fn run_export(store: Arc<dyn Transfer>, file: &Path) -> anyhow::Result<Exi
         write_whole(file, async |to| export(store.clone(), to).await).await?
     };
     close(&*store).await?;
-    let Exported { id, conversations, tasks } = exported;
-    eprintln!("exported {conversations} conversations and {tasks} tasks; the id of the export is {id}");
+    let Exported { id, conversations, tasks, facts } = exported;
+    eprintln!(
+        "exported {conversations} conversations, {tasks} tasks and {facts} facts; the id of the export is {id}"
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -122,9 +124,11 @@ async fn run_rotate(from: &Path, to: &Path, env: &Environment) -> anyhow::Result
     let keys = Keyring::parse(keys)?;
     let path = from.to_owned();
     let from = spawn_blocking(move || ExportFile::open(&path)).await??;
-    let Exported { id, conversations, tasks } =
+    let Exported { id, conversations, tasks, facts } =
         write_whole(to, async |to| rotate(from, &keys, to).await).await?;
-    eprintln!("encrypted {conversations} conversations and {tasks} tasks; the id of the new export is {id}");
+    eprintln!(
+        "encrypted {conversations} conversations, {tasks} tasks and {facts} facts; the id of the new export is {id}"
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -158,8 +162,8 @@ async fn run_import(file: &Path, store: Arc<dyn Transfer>, merge: bool) -> anyho
     if imported.continued_after > 0 {
         eprintln!("continued an interrupted import after {} records", imported.continued_after);
     }
-    let added = imported.conversations + imported.tasks - imported.left;
-    eprintln!("imported {added} conversations and tasks; {} were in the store already", imported.left);
+    let added = imported.conversations + imported.tasks + imported.facts - imported.left;
+    eprintln!("imported {added} conversations, tasks and facts; {} were in the store already", imported.left);
     Ok(ExitCode::SUCCESS)
 }
 
@@ -172,10 +176,9 @@ async fn run_verify(records: &mut dyn RecordSource, store: &dyn Transfer) -> any
     };
     let verified = verify(records, store, &mut report).await?;
     closed?;
-    let (conversations, tasks) = (verified.conversations, verified.tasks);
+    let Verified { conversations, tasks, facts, differences } = verified;
     eprintln!(
-        "compared {conversations} conversations and {tasks} tasks with the store: {} differences",
-        verified.differences
+        "compared {conversations} conversations, {tasks} tasks and {facts} facts with the store: {differences} differences"
     );
-    Ok(if verified.differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(if differences == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

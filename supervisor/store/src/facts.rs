@@ -4,6 +4,7 @@ use std::fmt;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
 
 use crate::commit_rules::check_id;
 use crate::error::StoreError;
@@ -38,6 +39,32 @@ impl fmt::Debug for FactRecord {
             .field("saved", saved)
             .field("expires", expires)
             .finish_non_exhaustive()
+    }
+}
+
+/// A fact without its owner and its id, as the value of a hash in Redis and in an export.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredFact {
+    pub(crate) agent: String,
+    /// Times are microseconds since 1970.
+    pub(crate) saved: i64,
+    pub(crate) expires: Option<i64>,
+    pub(crate) json: String,
+}
+
+impl From<FactRecord> for StoredFact {
+    fn from(FactRecord { agent, saved, expires, json, owner: _, id: _ }: FactRecord) -> Self {
+        let (saved, expires) = (saved.as_microsecond(), expires.map(Timestamp::as_microsecond));
+        Self { agent, saved, expires, json }
+    }
+}
+
+impl StoredFact {
+    pub(crate) fn into_record(self, owner: &str, id: String) -> FactRecord {
+        let Self { agent, saved, expires, json } = self;
+        let time = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
+        let (saved, expires) = (time(saved), expires.map(time));
+        FactRecord { owner: owner.to_owned(), id, agent, saved, expires, json }
     }
 }
 

@@ -56,9 +56,9 @@ pub use push::{MAX_PUSH_BYTES, PushRecord};
 pub use redis::{Connection as RedisConnection, RedisOptions, RedisStore};
 pub use sqlite::SqliteStore;
 pub use transfer::{
-    ConversationRecord, EventsRecord, ExportFile, Exported, IdPage, ImportBatch, ImportProgress, Imported,
-    OwnerRecord, Record, RecordKind, RecordSource, StoreReader, TaskContent, Transfer, TransferError,
-    Verified, export, import, refuse_unfinished, verify,
+    ConversationRecord, EventsRecord, ExportFile, Exported, FactsRecord, IdPage, ImportBatch, ImportProgress,
+    Imported, OwnerRecord, Record, RecordKind, RecordSource, StoreReader, TaskContent, Transfer,
+    TransferError, Verified, export, import, refuse_unfinished, verify,
 };
 pub use types::{
     Commit, Fence, Lease, LeaseTerm, OutboxEntry, Pruned, Retention, TaskFilter, TaskPhase, TaskPlace,

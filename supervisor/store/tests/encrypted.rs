@@ -7,10 +7,11 @@ mod samples;
 use std::sync::Arc;
 
 use caipe_store::{
-    ControlMessage, EncryptedStore, ExportFile, ImportBatch, Keyring, MemoryStore, PushRecord, Record,
-    RecordSource as _, Store, StoreReader, TaskPhase, Transfer, export, import, refuse_encrypted, rotate,
+    ControlMessage, EncryptedStore, ExportFile, FactChange, FactRecord, FactStore as _, ImportBatch, Keyring,
+    MemoryStore, PushRecord, Record, RecordSource as _, Store, StoreReader, TaskPhase, Transfer, export,
+    import, refuse_encrypted, rotate,
 };
-use samples::{logged, recorded, saved, task};
+use samples::{logged, recorded, saved, task, time_of};
 
 const KEYS: &str = "k1:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 
@@ -24,6 +25,12 @@ async fn fill(store: &dyn Store) {
     store.commit(saved("one", "hello")).await.unwrap();
     let body = r#"{"token":"s3cret"}"#.to_owned();
     store.put_push(PushRecord { task: "t".into(), id: "p".into(), body, delivered: 0 }).await.unwrap();
+    store.change_facts(FactChange::Save(fact("f", r#"{"fact":"likes tea"}"#))).await.unwrap();
+}
+
+fn fact(id: &str, json: &str) -> FactRecord {
+    let [owner, id, agent, json] = ["ann", id, "jira", json].map(str::to_owned);
+    FactRecord { owner, id, agent, saved: time_of(1), expires: None, json }
 }
 
 async fn records(store: &Arc<MemoryStore>) -> Vec<Record> {
@@ -49,7 +56,7 @@ async fn a_copy_stays_encrypted_and_is_read_with_the_same_keys() {
     fill(&encrypted(&inner).await).await;
     let records = records(&inner).await;
     let text = serde_json::to_string(&records).unwrap();
-    for secret in ["hello", "What changed", "s3cret"] {
+    for secret in ["hello", "What changed", "s3cret", "tea"] {
         assert!(!text.contains(secret), "{secret} is readable: {text}");
     }
     let copied = encrypted(&copy(records).await).await;
@@ -68,6 +75,7 @@ async fn a_rotated_export_needs_the_new_key_only() {
     let store = encrypted(&inner).await;
     inner.commit(recorded(task("clear", "two", TaskPhase::Completed, 0))).await.unwrap();
     inner.commit(logged("clear", 1, 2)).await.unwrap();
+    inner.change_facts(FactChange::Save(fact("clear", r#"{"fact":"likes coffee"}"#))).await.unwrap();
     fill(&store).await;
     store.send_control("t", ControlMessage { id: "stop".into(), body: "{}".into() }).await.unwrap();
     let before = readable(&store).await;
@@ -78,15 +86,20 @@ async fn a_rotated_export_needs_the_new_key_only() {
     let mut rotated = tempfile::NamedTempFile::new().unwrap();
     let keys = Keyring::parse(&format!("{NEW}\n{KEYS}")).unwrap();
     let counts = rotate(file(), &keys, &mut rotated).await.unwrap();
-    assert_eq!((counts.conversations, counts.tasks), (1, 2));
+    assert_eq!((counts.conversations, counts.tasks, counts.facts), (1, 2, 2));
     let text = std::fs::read_to_string(rotated.path()).unwrap();
-    for absent in ["hello", "What changed", "s3cret", "enc1.k1."] {
+    for absent in ["hello", "What changed", "s3cret", "likes", "enc1.k1."] {
         assert!(!text.contains(absent), "{absent} is in {text}");
     }
     let copied = Arc::new(MemoryStore::new());
     import(ExportFile::open(rotated.path()).unwrap(), &*copied, false).await.unwrap();
     let new = EncryptedStore::open(copied.clone(), Keyring::parse(NEW).unwrap()).await.unwrap();
     assert_eq!(readable(&new).await, before);
+    let again = fact("f", r#"{"fact":"likes water"}"#);
+    new.change_facts(FactChange::Save(again.clone())).await.unwrap();
+    let forgotten = FactChange::Remove { owner: "ann".into(), id: "clear".into() };
+    assert_eq!(new.change_facts(forgotten).await.unwrap(), 1);
+    assert_eq!(new.facts("ann", time_of(2)).await.unwrap(), [again]);
     let error = EncryptedStore::open(copied, Keyring::parse(KEYS).unwrap()).await.unwrap_err().to_string();
     assert!(error.contains("\"k2\""), "{error}");
 
@@ -104,7 +117,9 @@ async fn readable(store: &dyn Store) -> String {
     }
     let conversation = store.conversation("one").await.unwrap().unwrap();
     let (pushes, controls) = (store.pushes_of("t").await.unwrap(), store.controls("t", 0).await.unwrap());
-    format!("{tasks:?} {logs:?} {conversation:?} {controls:?} {:?}", pushes[0].body)
+    let facts = store.facts("ann", time_of(2)).await.unwrap();
+    let facts: Vec<_> = facts.into_iter().map(|fact| (fact.id, fact.agent, fact.saved, fact.json)).collect();
+    format!("{tasks:?} {logs:?} {conversation:?} {controls:?} {:?} {facts:?}", pushes[0].body)
 }
 
 #[tokio::test]
@@ -121,7 +136,7 @@ async fn a_moved_value_is_refused() {
             task.record = task.record.replace(r#""owner":null"#, r#""owner":"eve""#);
             Record::Task(task)
         }
-        Record::Events(events) => Record::Events(events),
+        other => other,
     });
     let copied = copy(moved.collect()).await;
     let refused = EncryptedStore::open(copied.clone(), Keyring::parse(KEYS).unwrap()).await.unwrap_err();

@@ -61,8 +61,21 @@ async fn a_changed_file_is_refused() {
         let reason = refused(other);
         assert!(reason.contains("no export of a store"), "{other}: {reason}");
     }
-    let newer = refused(&whole.replacen(r#""version":1"#, r#""version":2"#, 1));
-    assert!(newer.contains("the file was changed") || newer.contains("run a newer program"), "{newer}");
+    let newer = refused(&whole.replacen(r#""version":2"#, r#""version":3"#, 1));
+    assert!(newer.contains("it has version 3, this program knows 2; run a newer program"), "{newer}");
+}
+
+/// A file of version 1, which has no facts, is imported.
+#[tokio::test]
+async fn a_file_of_the_first_version_is_read() {
+    let whole = exported().await;
+    let first = whole.replacen(r#""version":2"#, r#""version":1"#, 1).replacen(r#","facts":0"#, "", 1);
+    assert_eq!(first.len(), whole.len() - r#","facts":0"#.len());
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), first).unwrap();
+    let store = MemoryStore::new();
+    let imported = import(ExportFile::open(file.path()).unwrap(), &store, false).await.unwrap();
+    assert_eq!((imported.conversations, imported.tasks, imported.facts), (1, 1, 0));
 }
 
 #[tokio::test]

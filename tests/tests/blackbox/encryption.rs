@@ -7,9 +7,9 @@ use serde_json::json;
 
 use crate::approval::{careful, decide};
 
-const KEYS: &str = "CAIPE_STORE_ENCRYPTION_KEYS";
-const OLD: &str = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
-const NEW: &str = "new:HxweHRwbGhkYFxYVFBMSERAPDg0MCwoJCAcGBQQDAgE=";
+pub(crate) const KEYS: &str = "CAIPE_STORE_ENCRYPTION_KEYS";
+pub(crate) const OLD: &str = "old:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(crate) const NEW: &str = "new:HxweHRwbGhkYFxYVFBMSERAPDg0MCwoJCAcGBQQDAgE=";
 
 /// Everything that is stored, as the text of an export.
 async fn stored(setup: &Setup, name: &str) -> Result<String> {
@@ -81,7 +81,10 @@ async fn a_rotated_copy_is_served_with_the_new_key_alone() -> Result<()> {
     ensure!(!missing.status.success() && printed.contains("add that key"), "{printed}");
     let done = old.clone().env(KEYS, format!("{NEW}\n{OLD}")).run(&rotate).await?;
     let printed = String::from_utf8_lossy(&done.stderr).into_owned();
-    ensure!(done.status.success() && printed.contains("encrypted 1 conversations and 1 tasks"), "{printed}");
+    ensure!(
+        done.status.success() && printed.contains("encrypted 1 conversations, 1 tasks and 0 facts"),
+        "{printed}"
+    );
     let content = std::fs::read_to_string(rotated)?;
     ensure!(content.contains("enc1.new.") && !content.contains("enc1.old."), "{content}");
     let imported = new.run(&["store", "import", rotated, "redis:rotated"]).await?;

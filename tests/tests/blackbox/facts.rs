@@ -1,12 +1,16 @@
 //! What agents remember about people: from one conversation to the next, across restarts, and never of another person.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, ensure};
 use caipe_fixtures::redis::RedisServer;
 use caipe_tests::supervisor::{Setup, Supervisor};
 use caipe_tests::token_issuer::{AUDIENCE, ISSUER, Issuer};
 use serde_json::{Value, json};
 
+use crate::encryption::{KEYS, NEW, OLD};
 use crate::redis::command;
+use crate::store_copy::{is_refused, sqlite, succeeds, text};
 
 /// The helper saves, finds and forgets what the request names, and answers with the results.
 const SCRIPT: &str = r#"
@@ -209,6 +213,56 @@ async fn facts_can_be_in_a_redis_of_their_own() -> Result<()> {
     supervisor.kill().await?;
     let supervisor = setup.start().await?;
     ensure!(supervisor.ask("recall tea").await?.result()?.contains("likes tea"));
+    let (copying, file) = (setup.env("LANGGRAPH_CHECKPOINT_REDIS_URL", server.url()), tempfile::tempdir()?);
+    let file = file.path().join("facts.jsonl");
+    let export = ["export", "redis:people", text(&file)?];
+    is_refused(&copying, &export, "in use by a running supervisor").await?;
+    supervisor.stop().await?;
+    let exported = succeeds(&copying, &export).await?;
+    ensure!(exported.contains("0 conversations, 0 tasks and 1 facts"), "{exported}");
+    Ok(())
+}
+
+/// From SQLite to Redis, with another key: the facts keep their ids and times, are saved again as the same facts, and can be
+/// forgotten.
+#[tokio::test(flavor = "multi_thread")]
+async fn facts_move_to_another_store_and_another_key() -> Result<()> {
+    let server = RedisServer::start(&[])?;
+    let local = remembers()?.env(KEYS, OLD);
+    let memory =
+        "  memory: { supervisor: true }\n  store: { redis: { secretRef: { name: redis }, database: moved } }";
+    let moved = setup(memory, "      memory: {}")?.env("REDIS_URL", server.url()).env(KEYS, NEW);
+    let supervisor = local.start().await?;
+    for fact in ["tea", "coffee"] {
+        supervisor.ask(&format!("remember the person likes {fact}")).await?;
+    }
+    let before = facts(&supervisor).await?;
+    supervisor.stop().await?;
+
+    let files = ["export.jsonl", "rotated.jsonl", "back.jsonl"].map(|name| moved.dir().join(name));
+    let [export, rotated, back] = [text(&files[0])?, text(&files[1])?, text(&files[2])?];
+    let exported = succeeds(&local, &["export", &sqlite(&local), export]).await?;
+    ensure!(exported.contains("and 2 facts"), "{exported}");
+    let both = local.clone().env(KEYS, format!("{NEW}\n{OLD}"));
+    succeeds(&both, &["rotate", export, rotated]).await?;
+    let content = std::fs::read_to_string(rotated)?;
+    ensure!(content.contains("enc1.new.") && !content.contains("enc1.old."), "{content}");
+    ensure!(!content.contains("tea"), "a fact is readable: {content}");
+    succeeds(&moved, &["import", rotated, "redis:moved"]).await?;
+    succeeds(&moved, &["export", "redis:moved", back]).await?;
+    for file in [rotated, back] {
+        let compared = succeeds(&moved, &["verify", file, "redis:moved"]).await?;
+        ensure!(compared.contains("2 facts with the store: 0 differences"), "{compared}");
+    }
+
+    let supervisor = moved.start().await?;
+    assert_eq!(facts(&supervisor).await?, before);
+    supervisor.ask("remember the person likes tea").await?;
+    let ids = |facts: &[Value]| facts.iter().map(|fact| fact["id"].to_string()).collect::<BTreeSet<_>>();
+    assert_eq!(ids(&facts(&supervisor).await?), ids(&before), "the same facts");
+    ensure!(supervisor.ask("recall tea").await?.result()?.contains("likes tea"));
+    ensure!(chat(&moved, &supervisor, "/memory forget all").await?.starts_with("2 facts"));
+    ensure!(facts(&supervisor).await?.is_empty());
     Ok(())
 }
 

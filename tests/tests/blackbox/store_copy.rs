@@ -19,11 +19,11 @@ fn on_redis(server: &RedisServer) -> Result<Setup> {
 }
 
 /// The name of the SQLite store of a setup.
-fn sqlite(setup: &Setup) -> String {
+pub(crate) fn sqlite(setup: &Setup) -> String {
     format!("sqlite:{}", setup.dir().join("data/caipe.sqlite3").display())
 }
 
-fn text(path: &Path) -> Result<&str> {
+pub(crate) fn text(path: &Path) -> Result<&str> {
     path.to_str().context("a path that is no text")
 }
 
@@ -34,13 +34,13 @@ async fn store(setup: &Setup, arguments: &[&str]) -> Result<(bool, String)> {
     Ok((status.success(), printed))
 }
 
-async fn succeeds(setup: &Setup, arguments: &[&str]) -> Result<String> {
+pub(crate) async fn succeeds(setup: &Setup, arguments: &[&str]) -> Result<String> {
     let (is_success, printed) = store(setup, arguments).await?;
     ensure!(is_success, "store {arguments:?}: {printed}");
     Ok(printed)
 }
 
-async fn is_refused(setup: &Setup, arguments: &[&str], reason: &str) -> Result<()> {
+pub(crate) async fn is_refused(setup: &Setup, arguments: &[&str], reason: &str) -> Result<()> {
     let (is_success, printed) = store(setup, arguments).await?;
     ensure!(!is_success && printed.contains(reason), "store {arguments:?}, expected {reason:?}: {printed}");
     Ok(())
@@ -79,7 +79,7 @@ async fn conversations_move_from_sqlite_to_redis_and_back() -> Result<()> {
     supervisor.stop().await?;
 
     let exported = succeeds(&shared, &["export", &database, file]).await?;
-    ensure!(exported.contains("3 conversations and 3 tasks"), "{exported}");
+    ensure!(exported.contains("3 conversations, 3 tasks and 0 facts"), "{exported}");
     is_refused(&shared, &["export", &database, file], "exists").await?;
     succeeds(&shared, &["import", file, REDIS]).await?;
     is_refused(&shared, &["import", file, REDIS], "--merge").await?;

@@ -30,7 +30,7 @@ pub(in crate::cli) enum StoreCommand {
         file: PathBuf,
         /// The store, as for `store export`
         store: StoreName,
-        /// Add to a store that has content; a conversation or task that it has stays as it is
+        /// Add to a store that has content; a conversation, task or fact that it has stays as it is
         #[arg(long)]
         merge: bool,
     },

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 
 use super::EncryptedStore;
-use super::values::place;
+use super::values::place_of_fact;
 use crate::error::StoreError;
 use crate::facts::{FactChange, FactRecord, FactStore};
 
@@ -15,7 +15,7 @@ impl FactStore for EncryptedStore {
         change.check()?;
         let change = match change {
             FactChange::Save(fact) => {
-                let json = self.keys.seal(&place_of(&fact), &fact.json)?;
+                let json = self.keys.seal(&place_of_fact(&fact.owner, &fact.agent, &fact.id), &fact.json)?;
                 FactChange::Save(FactRecord { json, ..fact })
             }
             other => other,
@@ -26,14 +26,9 @@ impl FactStore for EncryptedStore {
     async fn facts(&self, owner: &str, now: Timestamp) -> Result<Vec<FactRecord>, StoreError> {
         let open = |mut fact: FactRecord| {
             let sealed = std::mem::take(&mut fact.json);
-            fact.json = self.keys.open(&place_of(&fact), sealed)?;
+            fact.json = self.keys.open(&place_of_fact(&fact.owner, &fact.agent, &fact.id), sealed)?;
             Ok(fact)
         };
         self.inner.facts(owner, now).await?.into_iter().map(open).collect()
     }
-}
-
-/// A fact cannot be moved to another person or agent.
-fn place_of(fact: &FactRecord) -> String {
-    place(["fact", &fact.owner, &fact.agent, &fact.id])
 }

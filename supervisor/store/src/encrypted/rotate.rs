@@ -3,13 +3,13 @@
 use std::io::Write;
 
 use super::keyring::Keyring;
-use super::values::{place, place_of_item};
+use super::values::{place, place_of_fact, place_of_item};
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
 use crate::json::{decode, encode};
 use crate::transfer::{
-    ConversationRecord, EventsRecord, ExportFile, ExportWriter, Exported, Record, RecordSource as _,
-    TaskContent, TransferError,
+    ConversationRecord, EventsRecord, ExportFile, ExportWriter, Exported, FactsRecord, Record,
+    RecordSource as _, TaskContent, TransferError,
 };
 use crate::types::TaskRecord;
 
@@ -34,6 +34,7 @@ impl Keyring {
             }
             Record::Task(task) => Record::Task(self.rotated_task(task)?),
             Record::Events(events) => Record::Events(self.rotated_events(events)?),
+            Record::Facts(facts) => Record::Facts(self.rotated_facts(facts)?),
         })
     }
 
@@ -80,5 +81,12 @@ impl Keyring {
             *json = self.sealed_chunk(&events.task, &self.chunk(&events.task, chunk)?)?.json;
         }
         Ok(events)
+    }
+
+    fn rotated_facts(&self, mut record: FactsRecord) -> Result<FactsRecord, StoreError> {
+        for (id, fact) in &mut record.facts {
+            self.rotate(&place_of_fact(&record.owner, &fact.agent, id), &mut fact.json)?;
+        }
+        Ok(record)
     }
 }

@@ -91,3 +91,8 @@ pub(super) fn place_of_item(context: &str, list: &str, number: u64) -> String {
 pub(super) fn place_of_chunk(task: &str, chunk: &EventChunk) -> String {
     place(["events", task, &chunk.first.to_string(), &chunk.last.to_string()])
 }
+
+/// A fact cannot be moved to another person or agent.
+pub(super) fn place_of_fact(owner: &str, agent: &str, id: &str) -> String {
+    place(["fact", owner, agent, id])
+}

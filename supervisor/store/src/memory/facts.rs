@@ -8,6 +8,7 @@ use jiff::Timestamp;
 use super::MemoryStore;
 use crate::error::StoreError;
 use crate::facts::{FactChange, FactRecord, FactStore, current};
+use crate::transfer::FactsRecord;
 
 /// By owner and id.
 #[derive(Debug, Default)]
@@ -49,6 +50,20 @@ impl Facts {
         }
         self.0.retain(|_, facts| !facts.is_empty());
         before - self.count()
+    }
+
+    /// Those about whom there are facts.
+    pub(super) fn owners(&self) -> impl Iterator<Item = &String> {
+        self.0.keys()
+    }
+
+    /// Adds facts, and returns how many were there.
+    pub(super) fn add(&mut self, record: &FactsRecord) -> usize {
+        let (before, facts) = (self.count(), self.0.entry(record.owner.clone()).or_default());
+        for fact in record.records() {
+            facts.entry(fact.id.clone()).or_insert(fact);
+        }
+        before + record.facts.len() - self.count()
     }
 
     fn count(&self) -> usize {

@@ -39,6 +39,7 @@ impl Transfer for MemoryStore {
         let all: Vec<&String> = match kind {
             RecordKind::Conversation => data.conversations.keys().collect(),
             RecordKind::Task => data.tasks.keys().collect(),
+            RecordKind::FactOwner => data.facts.owners().collect(),
         };
         let mut ids: Vec<String> =
             all.into_iter().filter(|id| after.is_none_or(|after| id.as_str() > after)).cloned().collect();
@@ -119,6 +120,7 @@ impl Transfer for MemoryStore {
                     }
                 }
                 Record::Events(_) => {}
+                Record::Facts(facts) => left += data.facts.add(&facts) as u64,
             }
         }
         data.import = Some(import);

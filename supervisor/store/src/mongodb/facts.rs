@@ -1,5 +1,7 @@
 //! Facts in MongoDB.
 
+use std::collections::HashSet;
+
 use async_trait::async_trait;
 use jiff::Timestamp;
 use mongodb::bson::{Document, doc};
@@ -7,9 +9,12 @@ use mongodb::options::FindOptions;
 
 use super::MongodbStore;
 use super::documents::{signed, text};
+use super::error::Failure;
 use super::schema::FACTS;
+use super::transaction::Transaction;
 use crate::error::StoreError;
 use crate::facts::{FactChange, FactRecord, FactStore, current};
+use crate::transfer::FactsRecord;
 
 #[async_trait]
 impl FactStore for MongodbStore {
@@ -35,18 +40,39 @@ impl FactStore for MongodbStore {
 
 impl MongodbStore {
     async fn save_fact(&self, action: &'static str, fact: FactRecord) -> Result<u64, StoreError> {
-        let FactRecord { owner, id, agent, saved, expires, json } = fact;
-        let mut set = doc! { "agent": agent, "saved": saved.as_microsecond(), "json": json };
-        let mut update = Document::new();
-        if let Some(expires) = expires {
-            set.insert("expires", expires.as_microsecond());
-        } else {
+        let mut update = doc! { "$set": content(&fact) };
+        if fact.expires.is_none() {
             update.insert("$unset", doc! { "expires": "" });
         }
-        update.insert("$set", set);
+        let FactRecord { owner, id, .. } = fact;
         self.connection.upsert_one(action, FACTS, doc! { "owner": owner, "fact": id }, update).await?;
         Ok(0)
     }
+}
+
+/// Adds facts, and returns how many were there.
+pub(super) async fn add(to: &mut Transaction, record: &FactsRecord) -> Result<u64, Failure> {
+    let found = to.find(FACTS, doc! { "owner": &record.owner }).await?;
+    let known = found.iter().map(|fact| text(fact, "fact")).collect::<Result<HashSet<_>, _>>()?;
+    let new = record.records().filter(|fact| !known.contains(&*fact.id)).map(|fact| {
+        let mut document = doc! { "owner": &fact.owner, "fact": &fact.id };
+        document.extend(content(&fact));
+        document
+    });
+    let new: Vec<Document> = new.collect();
+    let left = record.facts.len() - new.len();
+    to.insert(FACTS, new).await?;
+    Ok(left as u64)
+}
+
+/// The fields of a fact without its owner and its id.
+fn content(fact: &FactRecord) -> Document {
+    let FactRecord { agent, saved, expires, json, owner: _, id: _ } = fact;
+    let mut content = doc! { "agent": agent, "saved": saved.as_microsecond(), "json": json };
+    if let Some(expires) = expires {
+        content.insert("expires", expires.as_microsecond());
+    }
+    content
 }
 
 fn record(document: &Document) -> Result<FactRecord, StoreError> {

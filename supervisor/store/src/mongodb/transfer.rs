@@ -9,15 +9,15 @@ use mongodb::options::FindOptions;
 use super::documents::{column, fits, number, optional, signed, text};
 use super::error::Failure;
 use super::leases::message;
-use super::schema::{CONTROLS, CONVERSATIONS, EVENTS, IMPORT, ITEMS, OUTBOX, PUSHES, TASKS};
+use super::schema::{CONTROLS, CONVERSATIONS, EVENTS, FACTS, IMPORT, ITEMS, OUTBOX, PUSHES, TASKS};
 use super::transaction::{Transaction, Work, transact};
-use super::{BACKEND, MongodbStore, presence, read};
+use super::{BACKEND, MongodbStore, facts, presence, read};
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
 use crate::json::decode;
 use crate::transfer::{
-    ConversationRecord, EventsRecord, IdPage, ImportBatch, ImportProgress, OwnerRecord, Record, RecordKind,
-    StoredControl, StoredOutboxEntry, StoredPush, TaskContent, Transfer, out_of_step,
+    ConversationRecord, EventsRecord, FactsRecord, IdPage, ImportBatch, ImportProgress, OwnerRecord, Record,
+    RecordKind, StoredControl, StoredOutboxEntry, StoredPush, TaskContent, Transfer, out_of_step,
 };
 use crate::types::TaskRecord;
 
@@ -33,23 +33,26 @@ impl Transfer for MongodbStore {
         after: Option<&str>,
         limit: usize,
     ) -> Result<IdPage, StoreError> {
-        let (name, mut filter) = match kind {
+        let (name, field, mut filter) = match kind {
             // A conversation that was never committed has only an owner.
-            RecordKind::Conversation => (CONVERSATIONS, doc! { "run": { "$exists": true } }),
-            RecordKind::Task => (TASKS, doc! {}),
+            RecordKind::Conversation => (CONVERSATIONS, "_id", doc! { "run": { "$exists": true } }),
+            RecordKind::Task => (TASKS, "_id", doc! {}),
+            RecordKind::FactOwner => (FACTS, "owner", doc! {}),
         };
         if let Some(after) = after {
-            filter.insert("_id", doc! { "$gt": after });
+            filter.insert(field, doc! { "$gt": after });
         }
         let options = FindOptions::builder()
-            .sort(doc! { "_id": 1 })
-            .projection(doc! { "_id": 1 })
+            .sort(doc! { field: 1 })
+            .projection(doc! { field: 1 })
             .limit(i64::try_from(limit).unwrap_or(i64::MAX))
             .build();
         let found = self.connection.find(name, filter, options).await?;
-        let ids = found.iter().map(|found| Ok(text(found, "_id")?.to_owned()));
-        let ids: Vec<String> = ids.collect::<Result<_, StoreError>>()?;
+        let ids = found.iter().map(|found| Ok(text(found, field)?.to_owned()));
+        let mut ids: Vec<String> = ids.collect::<Result<_, StoreError>>()?;
         let next = ids.last().filter(|_| ids.len() == limit).cloned();
+        // The facts of one owner follow each other.
+        ids.dedup();
         Ok(IdPage { ids, next })
     }
 
@@ -122,6 +125,9 @@ fn check(record: &Record) -> Result<(), StoreError> {
         Record::Events(EventsRecord { chunks, .. }) => chunks
             .iter()
             .try_for_each(|(first, _, json)| fits(|| format!("the events from {first} on"), json.len())),
+        Record::Facts(FactsRecord { facts, .. }) => {
+            facts.iter().try_for_each(|(id, fact)| fits(|| format!("the fact {id:?}"), fact.json.len()))
+        }
     }
 }
 
@@ -197,7 +203,7 @@ impl Work for ExportTask<'_> {
     }
 }
 
-/// Adds a batch. The output is the number of conversations and tasks that were there.
+/// Adds a batch. The output is the number of conversations, tasks and facts that were there.
 struct Import {
     batch: ImportBatch,
     /// The output, once the batch may be committed.
@@ -232,6 +238,7 @@ impl Work for Import {
                 }
                 Record::Events(events) if !skips => add_events(to, events).await?,
                 Record::Events(_) => {}
+                Record::Facts(record) => left += facts::add(to, record).await?,
             }
         }
         let set = doc! { "$set": { "records": column(end), "skips": skips } };

@@ -5,7 +5,8 @@
 -- m:TASK    stream of control messages; i:TASK maps their ids to their numbers
 -- b:TASK    hash of the outbox; `outbox` is the set of tasks that have one
 -- w:TASK    hash of push configurations; d:TASK how far each was delivered; `pushes` is the set of tasks with pending ones
--- f:OWNER   hash of the facts about a person by their ids; `facts` is the sorted set of those that expire, by the time
+-- f:OWNER   hash of the facts about a person by their ids; `facts` is the sorted set of those that expire, by the time;
+--           `fact_owners` is the sorted set of the owners
 -- k:CLAIM   the owner of a claim, which expires
 -- leases sorted set of the tasks under way by the end of their lease, 0 if it was released
 -- c:CONTEXT hash: run, touched, owner, turn; l:CONTEXT the set of its lists; s:CONTEXT:LIST one list; `touched` the index by age
@@ -68,6 +69,26 @@ local function forget_task(id)
   redis.call('SREM', P .. 'pushes', id)
   redis.call('ZREM', P .. 'leases', id)
   return context
+end
+
+local function fact_member(owner, id) return #owner .. ':' .. owner .. id end
+
+-- Without a time, the fact does not expire.
+local function save_fact(owner, id, value, time)
+  redis.call('HSET', key('f', owner), id, value)
+  redis.call('ZADD', P .. 'fact_owners', 0, owner)
+  if time == '' then
+    redis.call('ZREM', P .. 'facts', fact_member(owner, id))
+  else
+    redis.call('ZADD', P .. 'facts', time, fact_member(owner, id))
+  end
+end
+
+local function remove_fact(owner, id)
+  local removed = redis.call('HDEL', key('f', owner), id)
+  redis.call('ZREM', P .. 'facts', fact_member(owner, id))
+  if redis.call('EXISTS', key('f', owner)) == 0 then redis.call('ZREM', P .. 'fact_owners', owner) end
+  return removed
 end
 
 local function has_tasks(context, phases)

@@ -2,27 +2,16 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 
 use super::encode::Arguments;
 use super::error::corrupt;
 use super::{RedisStore, scripts};
 use crate::error::StoreError;
-use crate::facts::{FactChange, FactRecord, FactStore, current};
+use crate::facts::{FactChange, FactRecord, FactStore, StoredFact, current};
 use crate::json::{decode, encode};
 
 /// Most expired facts of one step; other commands wait for it.
 const STEP: u64 = 256;
-
-/// A fact as the value of a hash.
-#[derive(Serialize, Deserialize)]
-struct Value {
-    agent: String,
-    /// Times are microseconds since 1970.
-    saved: i64,
-    expires: Option<i64>,
-    json: String,
-}
 
 #[async_trait]
 impl FactStore for RedisStore {
@@ -54,11 +43,9 @@ impl FactStore for RedisStore {
 
 fn arguments(change: FactChange) -> Result<Arguments, StoreError> {
     Ok(match change {
-        FactChange::Save(FactRecord { owner, id, agent, saved, expires, json }) => {
-            // Rounded up, so that the index removes no fact too early.
-            let at = expires.map_or_else(String::new, |expires| (expires.as_millisecond() + 1).to_string());
-            let (saved, expires) = (saved.as_microsecond(), expires.map(Timestamp::as_microsecond));
-            let value = encode(&Value { agent, saved, expires, json })?;
+        FactChange::Save(fact) => {
+            let (owner, id) = (fact.owner.clone(), fact.id.clone());
+            let [value, at] = encoded(&fact.into())?;
             Arguments::of(["save", &owner, &id, &value, &at])
         }
         FactChange::Remove { owner, id } => Arguments::of(["remove", &owner, &id]),
@@ -69,9 +56,14 @@ fn arguments(change: FactChange) -> Result<Arguments, StoreError> {
     })
 }
 
+/// The value of a hash, and the milliseconds at which the fact expires, empty for never.
+pub(super) fn encoded(fact: &StoredFact) -> Result<[String; 2], StoreError> {
+    // Rounded up, so that the index removes no fact too early.
+    let at = fact.expires.map(|micros| (micros.div_euclid(1000) + 1).to_string());
+    Ok([encode(fact)?, at.unwrap_or_default()])
+}
+
 fn record(owner: &str, id: String, json: &str) -> Result<FactRecord, StoreError> {
-    let Value { agent, saved, expires, json } = decode(|| format!("the fact {id:?}"), json)?;
-    let time = |micros: i64| Timestamp::from_microsecond(micros).unwrap_or_default();
-    let (saved, expires) = (time(saved), expires.map(time));
-    Ok(FactRecord { owner: owner.to_owned(), id, agent, saved, expires, json })
+    let stored: StoredFact = decode(|| format!("the fact {id:?}"), json)?;
+    Ok(stored.into_record(owner, id))
 }

@@ -88,7 +88,19 @@ local function add_events()
   end
 end
 
-local add = { conversation = add_conversation, task = add_task, events = add_events }
+local function add_facts()
+  local owner = take()
+  for _ = 1, tonumber(take()) do
+    local id, value, time = take(), take(), take()
+    if redis.call('HEXISTS', key('f', owner), id) == 1 then
+      left = left + 1
+    else
+      save_fact(owner, id, value, time)
+    end
+  end
+end
+
+local add = { conversation = add_conversation, task = add_task, events = add_events, facts = add_facts }
 while at < #ARGV do add[take()]() end
 redis.call('HSET', mark, 'records', after, 'skips', skips and '1' or '0')
 return { 'ok', whole(left) }

@@ -5,15 +5,15 @@ use jiff::Timestamp;
 
 use super::encode::{Arguments, owner_of, place_of};
 use super::error::{accepted, corrupt};
-use super::{BACKEND, RedisStore, read, scripts};
+use super::{BACKEND, RedisStore, facts, read, scripts};
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
 use crate::json::decode;
 use crate::transfer::{
-    ConversationRecord, IdPage, ImportBatch, ImportProgress, OwnerRecord, Record, RecordKind, StoredControl,
-    StoredOutboxEntry, StoredPush, TaskContent, Transfer, out_of_step,
+    ConversationRecord, FactsRecord, IdPage, ImportBatch, ImportProgress, OwnerRecord, Record, RecordKind,
+    StoredControl, StoredOutboxEntry, StoredPush, TaskContent, Transfer, out_of_step,
 };
-use crate::types::TaskRecord;
+use crate::types::{TaskPhase, TaskRecord};
 
 /// The number of bytes of a time in the members of an index.
 const PLACE: usize = 16;
@@ -33,9 +33,11 @@ impl Transfer for RedisStore {
         after: Option<&str>,
         limit: usize,
     ) -> Result<IdPage, StoreError> {
-        let indexes: Vec<String> = match kind {
-            RecordKind::Conversation => vec!["touched".to_owned()],
-            RecordKind::Task => read::PHASES.iter().map(|phase| format!("x:{}:a", phase.as_str())).collect(),
+        let by_phase = |phase: &TaskPhase| format!("x:{}:a", phase.as_str());
+        let (indexes, place) = match kind {
+            RecordKind::Conversation => (vec!["touched".to_owned()], PLACE),
+            RecordKind::Task => (read::PHASES.iter().map(by_phase).collect(), PLACE),
+            RecordKind::FactOwner => (vec!["fact_owners".to_owned()], 0),
         };
         let (mut index, mut lower) = match after.and_then(|after| after.split_once(' ')) {
             Some((index, member)) => (index.parse().map_err(|_| corrupt("a place"))?, format!("({member}")),
@@ -48,7 +50,7 @@ impl Transfer for RedisStore {
             if let Some(last) = members.last() {
                 let next = Some(format!("{index} {last}"));
                 let ids =
-                    members.iter().filter_map(|member| member.get(PLACE..)).map(str::to_owned).collect();
+                    members.iter().filter_map(|member| member.get(place..)).map(str::to_owned).collect();
                 return Ok(IdPage { ids, next });
             }
             (index, lower) = (index + 1, "-".to_owned());
@@ -181,9 +183,20 @@ fn arguments(batch: ImportBatch) -> Result<Arguments, StoreError> {
                     to.push(json);
                 }
             }
+            Record::Facts(facts) => add_facts(&mut to, facts)?,
         }
     }
     Ok(to)
+}
+
+fn add_facts(to: &mut Arguments, FactsRecord { owner, facts }: FactsRecord) -> Result<(), StoreError> {
+    to.all(["facts".to_owned(), owner]);
+    to.number(facts.len() as u64);
+    for (id, fact) in facts {
+        to.push(id);
+        to.all(facts::encoded(&fact)?);
+    }
+    Ok(())
 }
 
 fn add_conversation(to: &mut Arguments, record: ConversationRecord) {

@@ -39,6 +39,13 @@ pub(super) fn change(connection: &Connection, change: &FactChange) -> rusqlite::
     }
 }
 
+/// Adds a fact, unless it is there; then returns `false`.
+pub(super) fn add(connection: &Connection, fact: &FactRecord) -> rusqlite::Result<bool> {
+    const EXISTS: &str = "SELECT 1 FROM facts WHERE owner = ?1 AND id = ?2";
+    let is_new = !connection.prepare_cached(EXISTS)?.exists([&fact.owner, &fact.id])?;
+    Ok(is_new && save(connection, fact)? > 0)
+}
+
 fn save(connection: &Connection, fact: &FactRecord) -> rusqlite::Result<u64> {
     const SQL: &str =
         "INSERT INTO facts (owner, id, agent, saved, expires, json) VALUES (?1, ?2, ?3, ?4, ?5, ?6)

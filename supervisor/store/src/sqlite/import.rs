@@ -5,7 +5,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::error::Failure;
 use super::rows::{column, put_events, put_owner, put_task, run};
-use super::{BACKEND, outbox};
+use super::{BACKEND, facts, outbox};
 use crate::commit_rules::Owner;
 use crate::event_chunk::EventChunk;
 use crate::json::decode;
@@ -37,7 +37,7 @@ pub(super) fn finish(connection: &Connection) -> Result<(), Failure> {
     Ok(connection.execute_batch("DROP TABLE IF EXISTS import")?)
 }
 
-/// Returns how many conversations and tasks were there.
+/// Returns how many conversations, tasks and facts were there.
 pub(super) fn import(connection: &Connection, batch: &ImportBatch) -> Result<u64, Failure> {
     let expected = ImportProgress { export: batch.export.clone(), records: batch.begin };
     let Some((_, mut skips)) = progress(connection)?.filter(|(found, _)| *found == expected) else {
@@ -60,6 +60,11 @@ pub(super) fn import(connection: &Connection, batch: &ImportBatch) -> Result<u64
                 }
             }
             Record::Events(_) => {}
+            Record::Facts(record) => {
+                for fact in record.records() {
+                    left += u64::from(!facts::add(connection, &fact)?);
+                }
+            }
         }
     }
     let records = column(batch.begin + batch.records.len() as u64);

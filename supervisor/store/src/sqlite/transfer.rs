@@ -71,6 +71,7 @@ fn list(connection: &Connection, kind: RecordKind, after: &str, limit: usize) ->
             "SELECT context FROM conversations WHERE context > ?1 ORDER BY context LIMIT ?2"
         }
         RecordKind::Task => "SELECT id FROM tasks WHERE id > ?1 ORDER BY id LIMIT ?2",
+        RecordKind::FactOwner => "SELECT DISTINCT owner FROM facts WHERE owner > ?1 ORDER BY owner LIMIT ?2",
     };
     let mut statement = connection.prepare_cached(sql)?;
     let rows = statement.query_map(params![after, column(limit as u64)], |row| row.get(0))?;

@@ -12,9 +12,9 @@ use super::error::TransferError;
 use super::reader::RecordSource;
 use super::record::Record;
 
-/// The name of the format, and its version. A reader refuses newer versions.
+/// The name of the format, and its version. A reader refuses newer versions, before it imports anything. Version 2 has facts.
 const FORMAT: &str = "caipe-store-export";
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Most bytes of a line: a conversation with many messages.
 const MAX_LINE: u64 = 1 << 32;
@@ -42,6 +42,9 @@ pub(super) struct Counts {
     pub(super) tasks: u64,
     /// Chunks of events.
     pub(super) events: u64,
+    /// Missing in version 1.
+    #[serde(default)]
+    pub(super) facts: u64,
 }
 
 impl Counts {
@@ -50,6 +53,7 @@ impl Counts {
             Record::Conversation(_) => self.conversations += 1,
             Record::Task(_) => self.tasks += 1,
             Record::Events(events) => self.events += events.chunks.len() as u64,
+            Record::Facts(facts) => self.facts += facts.facts.len() as u64,
         }
     }
 }
@@ -68,6 +72,7 @@ pub struct Exported {
     pub id: String,
     pub conversations: u64,
     pub tasks: u64,
+    pub facts: u64,
 }
 
 /// Writes an export.
@@ -95,8 +100,8 @@ impl<W: Write> ExportWriter<W> {
         let end = End { end: self.counts, sha256: hex(&self.digest.finalize_reset()) };
         self.line(&end)?;
         self.to.flush().map_err(TransferError::Write)?;
-        let Counts { conversations, tasks, .. } = self.counts;
-        Ok(Exported { id: end.sha256, conversations, tasks })
+        let Counts { conversations, tasks, facts, events: _ } = self.counts;
+        Ok(Exported { id: end.sha256, conversations, tasks, facts })
     }
 
     fn line(&mut self, value: &impl Serialize) -> Result<(), TransferError> {

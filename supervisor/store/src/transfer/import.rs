@@ -15,10 +15,11 @@ const MOST_BYTES: usize = 4 << 20;
 pub struct Imported {
     /// How many records an earlier, interrupted import had added.
     pub continued_after: u64,
-    /// The conversations and tasks that were added or left, by this import and not by an earlier one.
+    /// The conversations, tasks and facts that were added or left, by this import and not by an earlier one.
     pub conversations: u64,
     pub tasks: u64,
-    /// The conversations and tasks that the store had already.
+    pub facts: u64,
+    /// How many of them the store had already.
     pub left: u64,
 }
 
@@ -60,7 +61,8 @@ pub async fn import(
         }
         if is_last {
             store.finish_import().await?;
-            return Ok(Imported { conversations: counts.conversations, tasks: counts.tasks, ..done });
+            let Counts { conversations, tasks, facts, events: _ } = counts;
+            return Ok(Imported { conversations, tasks, facts, ..done });
         }
     }
 }
@@ -80,7 +82,7 @@ async fn begin(file: &ExportFile, store: &dyn Transfer, merge: bool) -> Result<u
 }
 
 async fn is_empty(store: &dyn Transfer) -> Result<bool, StoreError> {
-    for kind in [RecordKind::Conversation, RecordKind::Task] {
+    for kind in RecordKind::ALL {
         if !store.list_ids(kind, None, 1).await?.ids.is_empty() {
             return Ok(false);
         }

@@ -22,15 +22,22 @@ pub(crate) use file::ExportWriter;
 pub use file::{ExportFile, Exported};
 pub use import::{Imported, import};
 pub use reader::{RecordSource, StoreReader};
-pub use record::{ConversationRecord, EventsRecord, OwnerRecord, Record, TaskContent};
+pub use record::{ConversationRecord, EventsRecord, FactsRecord, OwnerRecord, Record, TaskContent};
 pub(crate) use record::{StoredControl, StoredOutboxEntry, StoredPush};
 pub use verify::{Verified, verify};
 
 /// What a list of ids names.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum RecordKind {
     Conversation,
     Task,
+    /// A person about whom there are facts, perhaps only expired ones.
+    FactOwner,
+}
+
+impl RecordKind {
+    /// All kinds, in the order of an export.
+    pub(crate) const ALL: [Self; 3] = [Self::Conversation, Self::Task, Self::FactOwner];
 }
 
 /// A page of ids.
@@ -68,7 +75,7 @@ pub trait Transfer: Store {
         Ok(false)
     }
 
-    /// The ids of all conversations or tasks, page by page, in the order of the backend. At most `limit` in a page.
+    /// The ids of all conversations, tasks or owners of facts, page by page, in the order of the backend. At most `limit` in a page.
     async fn list_ids(
         &self,
         kind: RecordKind,
@@ -96,8 +103,8 @@ pub trait Transfer: Store {
     /// Marks the store as one with an unfinished import.
     async fn begin_import(&self, export: &str) -> Result<(), StoreError>;
 
-    /// Adds records, unless the store has a conversation or a task with the same id. The events of a task follow it. Returns the
-    /// number of conversations and tasks that were left as they are.
+    /// Adds records, unless the store has a conversation, a task or a fact of the same owner with the same id. The events of a task
+    /// follow it. Returns the number of conversations, tasks and facts that were left as they are.
     ///
     /// Fails if the store has another number of records of the export than the batch expects.
     async fn import(&self, batch: ImportBatch) -> Result<u64, StoreError>;

@@ -1,13 +1,14 @@
-//! Reads a whole store as records: first the conversations, then each task with its events.
+//! Reads a whole store as records: first the conversations, then each task with its events, then the facts about each person.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::{StreamExt as _, TryStreamExt as _, stream};
+use jiff::Timestamp;
 
 use super::error::TransferError;
-use super::record::{EventsRecord, Record};
+use super::record::{EventsRecord, FactsRecord, Record};
 use super::{RecordKind, Transfer};
 use crate::error::StoreError;
 
@@ -37,6 +38,8 @@ enum Step {
     Ready(Record),
     /// There may be more events of a task after this number.
     More(String, u64),
+    /// A person whose facts are next. They are read alone, because each person may have thousands.
+    Facts(String),
 }
 
 impl StoreReader {
@@ -51,6 +54,7 @@ impl StoreReader {
             match kind {
                 RecordKind::Conversation => conversation(&**store, &id).await,
                 RecordKind::Task => task(&**store, &id).await,
+                RecordKind::FactOwner => Ok(vec![Step::Facts(id)]),
             }
         });
         let steps: Vec<Vec<Step>> = steps.buffered(AT_ONCE).try_collect().await?;
@@ -58,7 +62,8 @@ impl StoreReader {
         self.place = match (kind, page.next) {
             (kind, Some(next)) => Some((kind, Some(next))),
             (RecordKind::Conversation, None) => Some((RecordKind::Task, None)),
-            (RecordKind::Task, None) => None,
+            (RecordKind::Task, None) => Some((RecordKind::FactOwner, None)),
+            (RecordKind::FactOwner, None) => None,
         };
         Ok(())
     }
@@ -95,6 +100,12 @@ impl RecordSource for StoreReader {
                 Some(Step::More(task, after)) => {
                     for step in events(&*self.store, &task, after).await?.into_iter().rev() {
                         self.queue.push_front(step);
+                    }
+                }
+                Some(Step::Facts(owner)) => {
+                    let facts = self.store.facts(&owner, Timestamp::now()).await?;
+                    if !facts.is_empty() {
+                        return Ok(Some(Record::Facts(FactsRecord::of(&owner, facts))));
                     }
                 }
                 None => {

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::commit_rules::Owner;
 use crate::control::{Control, ControlMessage};
 use crate::event_chunk::EventChunk;
+use crate::facts::{FactRecord, StoredFact};
 use crate::push::PushRecord;
 use crate::types::OutboxEntry;
 
@@ -19,6 +20,7 @@ pub enum Record {
     Task(TaskContent),
     /// Events of the last task before this record.
     Events(EventsRecord),
+    Facts(FactsRecord),
 }
 
 /// A conversation.
@@ -135,6 +137,34 @@ impl EventsRecord {
     }
 }
 
+/// The facts about a person that have not expired.
+#[derive(Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactsRecord {
+    pub owner: String,
+    /// By id.
+    pub(crate) facts: BTreeMap<String, StoredFact>,
+}
+
+/// Without the owner and the facts, which are about a person.
+impl fmt::Debug for FactsRecord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids: Vec<&String> = self.facts.keys().collect();
+        f.debug_struct("FactsRecord").field("ids", &ids).finish_non_exhaustive()
+    }
+}
+
+impl FactsRecord {
+    pub(crate) fn of(owner: &str, facts: Vec<FactRecord>) -> Self {
+        let facts = facts.into_iter().map(|fact| (fact.id.clone(), fact.into()));
+        Self { owner: owner.to_owned(), facts: facts.collect() }
+    }
+
+    /// The facts as a store has them.
+    pub(crate) fn records(&self) -> impl Iterator<Item = FactRecord> {
+        self.facts.iter().map(|(id, fact)| fact.clone().into_record(&self.owner, id.clone()))
+    }
+}
+
 impl Record {
     /// What the record is about, for a person.
     pub(crate) fn name(&self) -> String {
@@ -142,6 +172,7 @@ impl Record {
             Self::Conversation(conversation) => format!("conversation {}", conversation.context),
             Self::Task(task) => format!("task {}", task.id),
             Self::Events(events) => format!("the events of task {}", events.task),
+            Self::Facts(facts) => format!("the facts about {}", facts.owner),
         }
     }
 
@@ -154,6 +185,9 @@ impl Record {
             }
             Self::Task(task) => task.record.len(),
             Self::Events(events) => events.chunks.iter().map(|(.., json)| json.len()).sum(),
+            Self::Facts(facts) => {
+                facts.facts.iter().map(|(id, fact)| id.len() + fact.agent.len() + fact.json.len()).sum()
+            }
         }
     }
 }

@@ -3,12 +3,15 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasher as _, RandomState};
 
+use jiff::Timestamp;
+
 use super::error::TransferError;
 use super::reader::RecordSource;
-use super::record::{ConversationRecord, EventsRecord, Record, TaskContent};
+use super::record::{ConversationRecord, EventsRecord, FactsRecord, Record, TaskContent};
 use super::{RecordKind, Transfer};
 use crate::error::StoreError;
 use crate::event_chunk::EventChunk;
+use crate::facts::StoredFact;
 
 const PAGE: usize = 256;
 
@@ -17,6 +20,8 @@ const PAGE: usize = 256;
 pub struct Verified {
     pub conversations: u64,
     pub tasks: u64,
+    /// Without those that have expired since the export.
+    pub facts: u64,
     pub differences: u64,
 }
 
@@ -61,7 +66,7 @@ struct Seen {
 
 impl Seen {
     fn hash(&self, kind: RecordKind, id: &str) -> u64 {
-        self.hasher.hash_one((kind == RecordKind::Task, id))
+        self.hasher.hash_one((kind, id))
     }
 }
 
@@ -97,6 +102,7 @@ impl Comparison<'_> {
                 }
             }
             Record::Events(wanted) => self.compare_events(&name, &wanted).await?,
+            Record::Facts(wanted) => self.compare_facts(wanted).await?,
         }
         Ok(())
     }
@@ -124,6 +130,26 @@ impl Comparison<'_> {
         Ok(())
     }
 
+    /// Compares the facts about a person that have not expired.
+    async fn compare_facts(&mut self, wanted: FactsRecord) -> Result<(), StoreError> {
+        let (now, owner) = (Timestamp::now(), wanted.owner);
+        self.seen.ids.insert(self.seen.hash(RecordKind::FactOwner, &owner));
+        let mut found = FactsRecord::of(&owner, self.store.facts(&owner, now).await?).facts;
+        let is_current = |expires: i64| expires > now.as_microsecond();
+        for (id, fact) in wanted.facts.into_iter().filter(|(_, fact)| fact.expires.is_none_or(is_current)) {
+            self.found.facts += 1;
+            let name = format!("fact {id} about {owner}");
+            match found.remove(&id) {
+                Some(found) => self.list(&name, &fact_differences(&fact, &found)),
+                None => self.differs(&format!("{name}: missing in the store")),
+            }
+        }
+        for id in found.keys() {
+            self.differs(&format!("fact {id} about {owner}: only in the store"));
+        }
+        Ok(())
+    }
+
     /// Reports that the store has more events of the last task.
     async fn end_events(&mut self) -> Result<(), StoreError> {
         if let Some((task, after)) = self.open.take()
@@ -136,14 +162,23 @@ impl Comparison<'_> {
     }
 
     async fn report_additional(&mut self) -> Result<(), StoreError> {
-        for (kind, name) in [(RecordKind::Conversation, "conversation"), (RecordKind::Task, "task")] {
+        for kind in RecordKind::ALL {
             let mut after = None;
             loop {
                 let page = self.store.list_ids(kind, after.as_deref(), PAGE).await?;
-                for id in &page.ids {
-                    if !self.seen.ids.contains(&self.seen.hash(kind, id)) {
-                        self.differs(&format!("{name} {id}: only in the store"));
+                for id in page.ids {
+                    if self.seen.ids.contains(&self.seen.hash(kind, &id)) {
+                        continue;
                     }
+                    let name = match kind {
+                        RecordKind::Conversation => "conversation",
+                        RecordKind::Task => "task",
+                        RecordKind::FactOwner => {
+                            self.compare_facts(FactsRecord { owner: id, ..FactsRecord::default() }).await?;
+                            continue;
+                        }
+                    };
+                    self.differs(&format!("{name} {id}: only in the store"));
                 }
                 after = page.next;
                 if after.is_none() {
@@ -173,6 +208,14 @@ fn task_differences(wanted: &TaskContent, found: &TaskContent) -> Vec<&'static s
         ("control messages", (wanted.handled, &wanted.controls) == (found.handled, &found.controls)),
         ("push configurations", wanted.pushes == found.pushes),
         ("outbox", wanted.outbox == found.outbox),
+    ])
+}
+
+fn fact_differences(wanted: &StoredFact, found: &StoredFact) -> Vec<&'static str> {
+    differences(&[
+        ("agent", wanted.agent == found.agent),
+        ("times", (wanted.saved, wanted.expires) == (found.saved, found.expires)),
+        ("content", wanted.json == found.json),
     ])
 }
 

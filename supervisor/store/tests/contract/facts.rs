@@ -5,16 +5,16 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::samples::{recorded, saved, task};
 
-fn at(seconds: i64) -> Timestamp {
+pub(crate) fn at(seconds: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + seconds).unwrap()
 }
 
-fn fact(owner: &str, id: &str, json: &str) -> FactRecord {
+pub(crate) fn fact(owner: &str, id: &str, json: &str) -> FactRecord {
     let (owner, id, json) = (owner.into(), id.into(), json.into());
     FactRecord { owner, id, agent: "jira".into(), saved: at(0), expires: None, json }
 }
 
-async fn save(store: &dyn Store, fact: &FactRecord) {
+pub(crate) async fn save(store: &dyn Store, fact: &FactRecord) {
     assert_eq!(store.change_facts(FactChange::Save(fact.clone())).await.unwrap(), 0);
 }
 

@@ -173,6 +173,8 @@ macro_rules! copies_contract {
         store_contract! { $fresh, alone copies:
             a_copy_has_everything,
             content_is_never_replaced,
+            copied_facts_are_those_of_their_owners,
+            facts_are_never_replaced,
             an_interrupted_import_continues,
             each_difference_is_reported,
         }
@@ -319,7 +321,7 @@ mod redis_cluster {
     use caipe_fixtures::redis::RedisCluster;
     use caipe_store::{RedisOptions, RedisStore};
 
-    use crate::{Fresh, Place};
+    use crate::{Alone, Fresh, Place};
 
     /// The cluster while a test uses it.
     static CLUSTER: Mutex<Weak<RedisCluster>> = Mutex::new(Weak::new());
@@ -334,7 +336,7 @@ mod redis_cluster {
     }
 
     /// Each test has keys of its own, at one of the nodes.
-    fn fresh() -> Fresh {
+    fn place() -> (RedisOptions, Place) {
         static TESTS: AtomicU32 = AtomicU32::new(0);
         let cluster = cluster();
         let database = format!("test{}", TESTS.fetch_add(1, Ordering::Relaxed));
@@ -342,9 +344,19 @@ mod redis_cluster {
         let (node, _) = cluster.nodes_of(&format!("{prefix}:format")).unwrap();
         let node = node.url();
         let options = RedisOptions { url: cluster.url(), database, ..RedisOptions::default() };
-        let store = RedisStore::open(&options).unwrap();
-        Fresh(Arc::new(store), Place::Cluster { node, prefix, _cluster: cluster })
+        (options, Place::Cluster { node, prefix, _cluster: cluster })
+    }
+
+    fn fresh() -> Fresh {
+        let (options, place) = place();
+        Fresh(Arc::new(RedisStore::open(&options).unwrap()), place)
+    }
+
+    fn alone() -> Alone {
+        let (options, place) = place();
+        Alone(Arc::new(RedisStore::open_alone(&options).unwrap()), place)
     }
 
     store_contract!(fresh());
+    copies_contract!(alone());
 }
