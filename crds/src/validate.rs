@@ -16,7 +16,7 @@ use crate::resource::common::{EnvVar, Resources, ServiceAccount, TextSource};
 use crate::resource::mcp::{ContainerPlacement, McpServer};
 use crate::resource::model::{Model, Provider, Script};
 use crate::resource::network::{IpBlock, NetworkPeer, NetworkPolicy, NetworkPolicyMode};
-use crate::resource::settings::VolumeClaim;
+use crate::resource::volume::VolumeClaim;
 use crate::resource::{CaipeSupervisor, CaipeSupervisorSpec, rules};
 use crate::values::{Amount, is_cidr, is_destination, is_domain, is_url};
 

@@ -28,6 +28,7 @@ pub mod slack;
 #[cfg(feature = "kubernetes")]
 pub mod status;
 pub mod tool_domains;
+pub mod volume;
 pub mod workflow;
 
 use serde::{Deserialize, Serialize};

@@ -7,7 +7,7 @@ use super::common::list_map;
 use super::common::{ConfigMapRef, EnvVar, Resources};
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
-use super::settings::VolumeClaim;
+use super::volume::VolumeClaim;
 
 /// The Slack bot: one pod of the supervisor's image. The condition `SlackReady` reports its state.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::derive::{JsonSchema, KubeSchema};
 use super::rules;
-use super::settings::VolumeClaim;
+use super::volume::VolumeClaim;
 
 /// The tool `shell_exec`: commands in a sandbox, on a copy of the virtual files of the conversation.
 #[derive(KubeSchema, Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

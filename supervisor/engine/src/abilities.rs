@@ -14,6 +14,7 @@ use crate::workflow::Workflow;
 
 /// What an agent may do. Names only: the edge sends descriptions and schemas to the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "any combination is possible")]
 pub struct Abilities {
     /// The tools that the edge can run.
     pub tools: BTreeSet<String>,

@@ -10,6 +10,7 @@ use crate::tool_budget::{self, ToolBudget};
 /// What the engine knows of a tool. A tool without an entry has the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "any combination is possible")]
 pub struct ToolTraits {
     /// The budget that its calls count against: a key of [`Budget::tools`].
     #[serde(skip_serializing_if = "Option::is_none")]

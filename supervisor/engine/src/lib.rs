@@ -9,6 +9,7 @@ mod digest;
 mod effects;
 mod event;
 mod file_limits;
+mod file_path;
 mod file_rights;
 mod form;
 mod io;

@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use crate::tools::{is_under, normalise};
+use crate::file_path::{is_under, normalise};
 
 /// The folder of these files.
 pub const VOLUME: &str = "/workspace";

@@ -69,6 +69,25 @@ impl ToolSource for A2aTools {
     }
 }
 
+/// The tools for files on a volume. The engine decides which calls are about the volume, and lists the tools, because they work on
+/// the files of the conversation too.
+#[async_trait]
+impl ToolSource for Arc<Volume> {
+    fn list(&self) -> Arc<[OfferedTool]> {
+        Arc::default()
+    }
+
+    async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        _: Caller,
+        cancel: CancellationToken,
+    ) -> ToolOutput {
+        self.clone().call(tool.to_owned(), arguments, cancel).await
+    }
+}
+
 /// The built-in tools that need a clock or a process.
 #[derive(Debug)]
 struct BuiltIn;

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use async_trait::async_trait;
 use caipe_engine::{
     FILE_BYTES, FileResult, FileTree, PROGRESS, ToolOutput, VOLUME, VolumeView, WRITE_TOOLS, check_progress,
     missing, run_file_tool_on,
@@ -20,8 +19,7 @@ use cap_std::fs::{Dir, DirEntry, OpenOptions, OpenOptionsExt};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, ToolSource};
-use crate::builtin::{OfferedTool, stoppable};
+use crate::builtin::stoppable;
 
 /// How long a call may take.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -95,37 +93,28 @@ impl Volume {
         Ok(Tree { directory, until: Instant::now() + DEADLINE, cancel })
     }
 
-    fn run(&self, tool: &str, arguments: &Map<String, Value>, cancel: CancellationToken) -> FileResult {
-        let _writes =
-            WRITE_TOOLS.contains(&tool).then(|| self.writes.lock().unwrap_or_else(PoisonError::into_inner));
-        run_file_tool_on(&mut self.tree(cancel)?, tool, arguments, self.compact_lines)
-    }
-}
-
-/// The tools for files. The engine decides which calls are about the volume.
-#[async_trait]
-impl ToolSource for Arc<Volume> {
-    /// The engine lists them, because they work on the files of the conversation too.
-    fn list(&self) -> Arc<[OfferedTool]> {
-        Arc::default()
-    }
-
-    async fn call(
-        &self,
-        tool: &str,
+    /// Calls a tool for files.
+    pub(super) async fn call(
+        self: Arc<Self>,
+        tool: String,
         arguments: Map<String, Value>,
-        _: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        let (volume, tool, until) = (self.clone(), tool.to_owned(), cancel.child_token());
+        let until = cancel.child_token();
         let _ends = until.clone().drop_guard();
-        let work = tokio::task::spawn_blocking(move || volume.run(&tool, &arguments, until));
+        let work = tokio::task::spawn_blocking(move || self.run(&tool, &arguments, until));
         let answer = async {
             // A network file system can block a call of the system for ever.
             let done = tokio::time::timeout(DEADLINE + Duration::from_secs(1), work).await;
             done.map_err(|_| late())?.map_err(|error| format!("the call broke down: {error}."))?
         };
         stoppable(answer, &cancel).await
+    }
+
+    fn run(&self, tool: &str, arguments: &Map<String, Value>, cancel: CancellationToken) -> FileResult {
+        let _writes =
+            WRITE_TOOLS.contains(&tool).then(|| self.writes.lock().unwrap_or_else(PoisonError::into_inner));
+        run_file_tool_on(&mut self.tree(cancel)?, tool, arguments, self.compact_lines)
     }
 }
 

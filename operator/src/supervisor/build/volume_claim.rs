@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::names;
-use caipe_crds::resource::settings::{ReclaimPolicy, VolumeClaim};
 use caipe_crds::resource::slack::Slack;
+use caipe_crds::resource::volume::{ReclaimPolicy, VolumeClaim};
 use k8s_openapi::api::core::v1::{
     PersistentVolumeClaim, PersistentVolumeClaimSpec, PersistentVolumeClaimVolumeSource, Volume,
     VolumeResourceRequirements,

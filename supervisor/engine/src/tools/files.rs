@@ -10,7 +10,8 @@ use serde_json::{Map, Value};
 
 use super::glob::path_matcher;
 use super::{RESULT_TOOL, WRITE_TOOLS};
-use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, PATH_BYTES, TOTAL_BYTES};
+use crate::file_limits::{FILE_BYTES, FOLDERS, LINE_CHARS, TOTAL_BYTES};
+use crate::file_path::{is_under, normalise};
 use crate::file_rights::{FileChanges, FileWrites, SCRATCHPAD, SCRATCHPAD_BYTES, is_in_scratchpad};
 use crate::state::RunState;
 use crate::volume::{self, VOLUME};
@@ -213,23 +214,6 @@ fn newest_result<'a>(state: &'a RunState, id: Option<&str>, tool: Option<&str>) 
         id.is_none_or(|id| result.call_id == id)
             && tool.is_none_or(|tool| tool_of(&result.call_id) == Some(tool))
     })
-}
-
-/// The stored form of a path: absolute, without `.` and empty segments.
-pub(crate) fn normalise(path: &str) -> FileResult {
-    let path = path.trim();
-    if path.is_empty() || path.len() > PATH_BYTES || path.chars().any(char::is_control) {
-        return Err(format!(
-            "failed to use the path: give a path of 1 to {PATH_BYTES} bytes without control characters."
-        ));
-    }
-    let segments: Vec<&str> = path.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
-    if segments.contains(&"..") {
-        return Err(format!(
-            "failed to use the path {path:?}: \"..\" is not allowed, give an absolute path."
-        ));
-    }
-    Ok(format!("/{}", segments.join("/")))
 }
 
 fn ls(tree: &dyn FileTree, arguments: &Map<String, Value>) -> FileResult {
@@ -490,8 +474,4 @@ fn existing<'a>(
 
 fn folder(arguments: &Map<String, Value>) -> FileResult {
     arguments.get("path").and_then(Value::as_str).map_or_else(|| Ok("/".to_owned()), normalise)
-}
-
-pub(crate) fn is_under(path: &str, folder: &str) -> bool {
-    folder == "/" || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }

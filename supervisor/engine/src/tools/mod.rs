@@ -17,8 +17,7 @@ pub(crate) mod workflow_tools;
 pub use approval::ApprovalPattern;
 pub use files::{FileResult, FileTree, missing, run_file_tool_on};
 pub(crate) use files::{
-    apply_changes, apply_output, in_folder, is_under, normalise, note_use, permit, run_file_tool, store_file,
-    with_result,
+    apply_changes, apply_output, in_folder, note_use, permit, run_file_tool, store_file, with_result,
 };
 pub(crate) use search::FIND_TOOL;
 pub use specs::builtin_tools;

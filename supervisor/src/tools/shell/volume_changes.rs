@@ -20,7 +20,7 @@ pub(super) struct Snapshot {
     files: Option<BTreeMap<String, State>>,
 }
 
-type State = (u64, i64, i64, u64);
+type State = [i128; 4];
 
 impl Snapshot {
     pub(super) fn of(volume: &ShellVolume) -> Self {
@@ -56,6 +56,5 @@ fn read(directory: &std::path::Path) -> Option<BTreeMap<String, State>> {
 }
 
 fn state(stat: &Stat) -> State {
-    #[expect(clippy::unnecessary_cast, reason = "the types differ between systems")]
-    (stat.st_ino as u64, stat.st_mtime as i64, stat.st_mtime_nsec as i64, stat.st_size as u64)
+    [stat.st_ino.into(), stat.st_mtime.into(), stat.st_mtime_nsec.into(), stat.st_size.into()]
 }
