@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use super::kstatus::{is_current, message};
-use super::resources::supervisor;
+use super::resources::{everything, supervisor};
 use super::test_cluster::{NAMESPACE, TestCluster};
 
 const CLAIM: &str = "platform.data";
@@ -148,4 +148,28 @@ async fn a_resource_that_moves_to_a_claim_of_the_user_leaves_its_own() {
         assert_eq!(claim(&cluster).is_some(), policy == "Retain", "{policy}");
         operator.stop().await;
     }
+}
+
+/// The files of an agent stay when it leaves the resource, and are there when it comes back.
+#[tokio::test(start_paused = true)]
+async fn the_volume_of_an_agent_stays_when_the_agent_is_removed() {
+    let (cluster, operator) = TestCluster::with_supervisor(&[]).await;
+    let claim = || cluster.server.get("persistentvolumeclaims", NAMESPACE, "platform-writer.data");
+    let writer =
+        json!({ "name": "writer", "placement": "Remote", "workspace": { "volume": { "size": "5Gi" } } });
+    let mut spec = everything(&[]);
+    let agents = spec["agents"].as_array().cloned().unwrap();
+    let with: Vec<Value> = agents.iter().cloned().chain([writer]).collect();
+    let mut first = None;
+    for agents in [json!(with), json!(agents), json!(with)] {
+        spec["agents"] = agents;
+        cluster.apply(&supervisor("platform", &spec));
+        cluster.settle().await;
+        let found = cluster.supervisor("platform").unwrap();
+        assert!(is_current(&found), "{found:#}");
+        let uid = claim().unwrap()["metadata"]["uid"].to_string();
+        assert_eq!(*first.get_or_insert_with(|| uid.clone()), uid);
+        assert_eq!(claim().unwrap()["spec"]["resources"]["requests"]["storage"], "5Gi");
+    }
+    operator.stop().await;
 }

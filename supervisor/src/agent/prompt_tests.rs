@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use caipe_crds::prompt::AgentLine;
-use caipe_crds::rendered::{A2aTools, Memory};
+use caipe_crds::rendered::{A2aTools, Memory, RenderedWorkspace};
 use caipe_crds::resource::tool_domains::MemoryTools;
 use caipe_crds::{RenderedSpec, default_resource};
 
@@ -98,4 +98,20 @@ fn an_agent_with_a_memory_knows_when_to_search_and_when_to_save() {
     assert!(remembers(&spec, "jira") && !remembers(&spec, "supervisor") && !remembers(&spec, "github"));
     spec.memory = Some(Memory { ttl_minutes: None, max_results: 1, supervisor: true, store: None });
     assert!(remembers(&spec, "supervisor"));
+}
+
+#[test]
+fn an_agent_knows_which_of_its_files_outlive_the_conversation() {
+    let mut spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let mut prompt = |directory: Option<&str>| {
+        let directory = directory.map(str::to_owned);
+        let workspace = RenderedWorkspace { directory, ..RenderedWorkspace::default() };
+        spec.agents.iter_mut().for_each(|agent| agent.workspace = Some(workspace.clone()));
+        whole_prompt(&spec, "jira").unwrap()
+    };
+    let without = prompt(None);
+    assert!(without.contains("read /PROGRESS.json") && !without.contains("/workspace"), "{without}");
+    let with = prompt(Some("/data/x"));
+    assert!(with.contains("read /workspace/PROGRESS.json") && with.contains("# Lasting Files"), "{with}");
+    assert!(!with.contains("/data/x") && !with.contains("{FOLDER}"), "{with}");
 }

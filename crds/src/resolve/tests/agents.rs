@@ -247,3 +247,28 @@ fn sections_change_the_prompt_of_an_agent_that_this_program_runs() {
         assert_eq!(found, [fault]);
     }
 }
+
+/// In a cluster the volume is in the agent's own pod, also if a list outside of the agent places it; elsewhere it is a directory.
+#[test]
+fn the_volume_of_a_workspace_is_where_the_agent_runs() {
+    let directory = |spec: &RenderedSpec| spec.agents[0].workspace.as_ref().unwrap().directory.clone();
+    let own = |placement: &str| {
+        resource(&format!(
+            "{placement}\nagents: [{{ name: jira, workspace: {{ volume: {{ size: 5Gi }} }} }}]"
+        ))
+    };
+    let there = resolve_for(&own("distributedAgents: [jira]"), &BTreeMap::new(), &cluster(&[])).unwrap().spec;
+    assert_eq!(directory(&there).as_deref(), Some("/workspace"));
+    let refused = resolve_for(&own("distributedAgents: []"), &BTreeMap::new(), &cluster(&[])).unwrap_err();
+    let refused: Vec<String> = refused.into_iter().map(|fault| fault.to_string()).collect();
+    assert_eq!(refused.len(), 1, "{refused:?}");
+    assert!(
+        refused[0].starts_with("spec.agents[jira].workspace.volume: one pod of the agent's own"),
+        "{refused:?}"
+    );
+    let here = |variables: Vars<'_>| resolve(&own("distributedAgents: []"), &env(variables)).unwrap().spec;
+    assert_eq!(directory(&here(&[])).as_deref(), Some(".caipe/workspaces/jira"));
+    assert_eq!(directory(&here(&[("CAIPE_DATA_DIR", "/d")])).as_deref(), Some("/d/workspaces/jira"));
+    let none = resolve(&resource("agents: [{ name: jira, workspace: {} }]"), &env(&[])).unwrap().spec;
+    assert_eq!(directory(&none), None);
+}
