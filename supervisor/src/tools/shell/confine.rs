@@ -185,7 +185,10 @@ fn restrict_files(confinement: &Confinement) -> Result<()> {
     let settings = READABLE.iter().chain(READABLE_FOR_NETWORK.iter().filter(|_| confinement.network));
     let volume = confinement.volume.as_ref().map(|volume| {
         let access = if volume.is_writable { own } else { read | AccessFs::Execute };
-        PathFd::new(&volume.directory).map(|directory| PathBeneath::new(directory, access))
+        let directory = PathFd::new(&volume.directory).map_err(|error| {
+            format!("{error}; the user of commands must be able to reach the volume of the workspace")
+        })?;
+        Ok::<_, Box<dyn Error>>(PathBeneath::new(directory, access))
     });
     let volume = volume.transpose()?.map(Ok::<_, landlock::RulesetError>);
     let status = ruleset
