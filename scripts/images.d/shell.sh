@@ -14,7 +14,7 @@ make() {
   # As scripts/image builds it.
   programs=$("$root/scripts/static" "$profile" -p caipe-supervisor -p caipe-operator --features caipe-supervisor/mimalloc)
   debian "$dir" dash coreutils grep
-  cp "$programs/caipe-supervisor" "$dir/usr/bin/"
-  mkdir -p "$dir/data"
-  pack "$dir" "$1" caipe.test/shell:1 --env PATH=/usr/bin:/bin --port 8000 -- /usr/bin/caipe-supervisor
+  mkdir -p "$dir/usr/local/bin" "$dir/data"
+  cp "$programs/caipe-supervisor" "$dir/usr/local/bin/"
+  pack "$dir" "$1" caipe.test/shell:1 --env PATH=/usr/local/bin:/usr/bin:/bin --port 8000 -- /usr/local/bin/caipe-supervisor
 }
