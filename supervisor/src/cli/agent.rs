@@ -26,7 +26,7 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
         database: format!("agent-{}.sqlite3", single.agent.name),
         presentation: Presentation::sub_agent(&single.agent.name, &settings.env),
         registry: &|shutdown| {
-            Ok(AgentRegistry::start_alone(settings.clone(), reqwest::Client::new(), shutdown)?)
+            Ok(AgentRegistry::start_alone(settings.clone(), server::http_client()?, shutdown)?)
         },
         cards: &|_, address, security| {
             let card = agent_card(&single, address, security);

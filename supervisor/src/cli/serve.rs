@@ -24,7 +24,7 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         port: PORT,
         database: DATABASE.to_owned(),
         presentation: Presentation::supervisor(&settings.env),
-        registry: &|shutdown| Ok(AgentRegistry::start(settings.clone(), reqwest::Client::new(), shutdown)?),
+        registry: &|shutdown| Ok(AgentRegistry::start(settings.clone(), server::http_client()?, shutdown)?),
         cards: &cards,
         file: args.file.as_deref(),
     };

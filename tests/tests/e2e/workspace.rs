@@ -58,7 +58,7 @@ fn files_and_commands_of_an_agent_stay_on_its_volume() -> Result<()> {
     live::with("workspace", async |live| {
         live.declare(NAME, &scenario())?;
         volume(live).await?;
-        live.until_condition(NAME, "Ready", "True").await?;
+        live.until_settled(NAME).await?;
         let written = live.ask(NAME, "write").await?.result()?;
         ensure!(written.contains("# Page\n# Page\n65532\n"), "{written}");
         ensure!(written.contains("[changed on the volume: /workspace/command.txt]"), "{written}");
@@ -68,7 +68,7 @@ fn files_and_commands_of_an_agent_stay_on_its_volume() -> Result<()> {
         let pods = live.pods(&of_agent(NAME, AGENT)).await?;
         live.kill_pod(pods.first().context("no pod of the agent")?).await?;
         live.until_replaced(&pods, &of_agent(NAME, AGENT)).await?;
-        live.until_condition(NAME, "Ready", "True").await?;
+        live.until_settled(NAME).await?;
         let read = live.ask(NAME, "read").await?.result()?;
         ensure!(read.contains("- workspace/command.txt\n- workspace/page.md"), "{read}");
         ensure!(

@@ -157,3 +157,17 @@ async fn serve_refuses_a_bad_file_and_a_bad_environment() -> Result<()> {
     }
     Ok(())
 }
+
+/// An image of one's own may have none.
+#[tokio::test(flavor = "multi_thread")]
+async fn missing_certificate_authorities_are_named() -> Result<()> {
+    let setup = Setup::new()?.env("SSL_CERT_FILE", "/nowhere/ca.pem");
+    for command in [vec!["serve"], vec!["agent", "github"]] {
+        let listening = ["--listen", "127.0.0.1:0", "--data-dir", "data"];
+        let output = setup.run(&[command.as_slice(), &listening].concat()).await?;
+        let words = words(&output);
+        ensure!(output.status.code() == Some(1), "{command:?}: {:?}: {words}", output.status);
+        ensure!(words.contains("SSL_CERT_FILE") && !words.contains("panicked"), "{command:?}: {words}");
+    }
+    Ok(())
+}
