@@ -86,6 +86,7 @@ impl Abilities {
             let tools = std::mem::take(&mut self.tools);
             self.tools = tools.into_iter().filter(|tool| self.can_repeat(tool)).collect();
             self.agents.clear();
+            self.volume = false;
         }
         self
     }

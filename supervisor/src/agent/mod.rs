@@ -24,7 +24,7 @@ use caipe_crds::resource::approver::Approver;
 use caipe_crds::resource::tool_domains::{Verification, WorkspaceWrites};
 use caipe_engine::{
     Abilities, AgentName, AnswerMode, ApprovedCall, Budget, FILE_TOOLS, FileWrites, Limits, Resume, RunState,
-    ToolIndex, USER_INPUT_AGENT, builtin_tools,
+    ToolIndex, USER_INPUT_AGENT, WRITE_TOOLS, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
@@ -185,8 +185,8 @@ impl Agent {
             self.tools.volume.is_some() && !FILE_TOOLS.iter().any(|tool| permitted.offered.contains(*tool));
         for tool in FILE_TOOLS.iter().filter(|_| volume) {
             let known = traits.entry((*tool).to_owned()).or_default();
-            // Writing the same text again changes nothing.
-            known.is_repeatable |= *tool != "edit_file";
+            // Another conversation may have written since.
+            known.is_repeatable |= !WRITE_TOOLS.contains(tool);
             known.is_in_order = true;
         }
         let searched = self.preambles.searched(&tools, || self.searched(offered()));

@@ -4,10 +4,11 @@
 //! where it can (`openat2`), so that neither `..` nor a link leaves it, also while a command changes the directory.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::io::{self, Read as _, Write as _};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use caipe_engine::{
@@ -15,7 +16,7 @@ use caipe_engine::{
     missing, run_file_tool_on,
 };
 use cap_std::ambient_authority;
-use cap_std::fs::{Dir, DirEntry, OpenOptions, OpenOptionsExt};
+use cap_std::fs::{Dir, DirEntry, FileType, OpenOptions, OpenOptionsExt};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 
@@ -25,10 +26,16 @@ use crate::builtin::stoppable;
 const DEADLINE: Duration = Duration::from_secs(30);
 /// Most bytes of a file that the tools read; a command can read larger ones.
 const TEXT_BYTES: u64 = 8 << 20;
+/// How long the start of a run waits for what the root contains.
+const VIEW_DEADLINE: Duration = Duration::from_secs(3);
+/// Most entries of one folder.
+const MAX_ENTRIES: usize = 100_000;
 /// The deepest folder that is listed and searched.
 const MAX_DEPTH: usize = 64;
 /// What the names of files begin with that are being written.
 const UNFINISHED: &str = ".caipe-unfinished-";
+/// The age from which nobody writes such a file any more.
+const ABANDONED: Duration = Duration::from_mins(10);
 
 /// A directory with the files of one agent.
 #[derive(Debug)]
@@ -38,7 +45,20 @@ pub struct Volume {
     directory: Result<Dir, String>,
     compact_lines: usize,
     /// Held while a file is changed.
-    writes: Mutex<()>,
+    writes: Arc<Mutex<()>>,
+}
+
+/// The lock of a directory: an old instance of an agent and a new one may use it at the same time.
+fn lock_of(path: &Path) -> Arc<Mutex<()>> {
+    static LOCKS: Mutex<BTreeMap<PathBuf, Weak<Mutex<()>>>> = Mutex::new(BTreeMap::new());
+    let mut locks = LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    locks.retain(|_, lock| lock.strong_count() > 0);
+    let known = locks.get(path).and_then(Weak::upgrade);
+    known.unwrap_or_else(|| {
+        let lock = Arc::default();
+        locks.insert(path.to_owned(), Arc::downgrade(&lock));
+        lock
+    })
 }
 
 impl Volume {
@@ -58,7 +78,8 @@ impl Volume {
                 (Err(reason), path.to_owned())
             }
         };
-        Arc::new(Self { path, directory, compact_lines, writes: Mutex::default() })
+        let writes = lock_of(&path);
+        Arc::new(Self { path, directory, compact_lines, writes })
     }
 
     /// Why it cannot be used, if it cannot.
@@ -71,10 +92,11 @@ impl Volume {
         self.directory.is_ok().then_some(&*self.path)
     }
 
-    /// What its root contains; nothing if it cannot be read.
+    /// What its root contains; nothing if it cannot be read soon.
     pub async fn view(self: &Arc<Self>) -> VolumeView {
         let volume = self.clone();
-        tokio::task::spawn_blocking(move || volume.read_view().unwrap_or_default()).await.unwrap_or_default()
+        let read = tokio::task::spawn_blocking(move || volume.read_view().unwrap_or_default());
+        tokio::time::timeout(VIEW_DEADLINE, read).await.ok().and_then(Result::ok).unwrap_or_default()
     }
 
     fn read_view(&self) -> Result<VolumeView, String> {
@@ -112,9 +134,10 @@ impl Volume {
     }
 
     fn run(&self, tool: &str, arguments: &Map<String, Value>, cancel: CancellationToken) -> FileResult {
-        let _writes =
-            WRITE_TOOLS.contains(&tool).then(|| self.writes.lock().unwrap_or_else(PoisonError::into_inner));
-        run_file_tool_on(&mut self.tree(cancel)?, tool, arguments, self.compact_lines)
+        let mut tree = self.tree(cancel)?;
+        let writes = WRITE_TOOLS.contains(&tool);
+        let _writes = writes.then(|| self.writes.lock().unwrap_or_else(PoisonError::into_inner));
+        run_file_tool_on(&mut tree, tool, arguments, self.compact_lines)
     }
 }
 
@@ -166,12 +189,22 @@ impl FileTree for Tree<'_> {
                 "failed to write {path}: {bytes} bytes are more than the {FILE_BYTES} that a file may have."
             ));
         }
-        write(self.directory, relative(path)?, &content).map_err(|error| failed("write", path, &error))?;
+        write(self.directory, relative(path)?, &content, || self.is_late()).map_err(|error| {
+            match error.kind() {
+                io::ErrorKind::TimedOut => late(),
+                _ => failed("write", path, &error),
+            }
+        })?;
         Ok(format!("Wrote {} bytes to {path}.", content.len()))
     }
 }
 
 impl Tree<'_> {
+    /// Whether nobody waits for the call any more.
+    fn is_late(&self) -> bool {
+        self.cancel.is_cancelled() || Instant::now() >= self.until
+    }
+
     /// Visits the files of a directory. Links are left out. Breaks with a fault if it takes too long.
     fn walk(
         &self,
@@ -180,12 +213,18 @@ impl Tree<'_> {
         depth: usize,
         visitor: &mut dyn FnMut(&str, u64) -> ControlFlow<()>,
     ) -> ControlFlow<Option<String>> {
-        if self.cancel.is_cancelled() || Instant::now() >= self.until {
-            return ControlFlow::Break(Some(late()));
-        }
         let length = path.len();
-        // A directory that vanishes meanwhile has no files.
-        for (name, entry) in sorted(directory).unwrap_or_default() {
+        let entries = match sorted(directory) {
+            Err(error) if error.kind() == io::ErrorKind::QuotaExceeded => {
+                return ControlFlow::Break(Some(failed("read", path, &error)));
+            }
+            // A directory that vanishes meanwhile has no files.
+            entries => entries.unwrap_or_default(),
+        };
+        for (name, entry) in entries {
+            if self.is_late() {
+                return ControlFlow::Break(Some(late()));
+            }
             path.push('/');
             path.push_str(&name);
             if is_folder(&entry) {
@@ -206,19 +245,31 @@ impl Tree<'_> {
     }
 }
 
-/// The entries of a directory by their names, without those that are being written and those whose name is no UTF-8.
+/// The entries of a directory by their names, without those that are being written and those that no path of the model can name.
+///
+/// # Errors
+/// If it cannot be read, or has more than [`MAX_ENTRIES`].
 fn sorted(directory: &Dir) -> io::Result<Vec<(String, DirEntry)>> {
     let named = directory.entries()?.filter_map(|entry| {
         let entry = entry.ok()?;
         Some((entry.file_name().into_string().ok()?, entry))
     });
-    let mut entries: Vec<_> = named.filter(|(name, _)| !name.starts_with(UNFINISHED)).collect();
+    let is_shown = |name: &str| !name.starts_with(UNFINISHED) && !name.chars().any(char::is_control);
+    let mut entries: Vec<_> = named.take(MAX_ENTRIES + 1).filter(|(name, _)| is_shown(name)).collect();
+    if entries.len() > MAX_ENTRIES {
+        let fault = format!("a folder has more than {MAX_ENTRIES} entries");
+        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, fault));
+    }
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(entries)
 }
 
 fn is_folder(entry: &DirEntry) -> bool {
-    entry.file_type().is_ok_and(|kind| kind.is_dir())
+    // Not every file system says in the directory what an entry is.
+    let is_unknown = |kind: &FileType| !kind.is_dir() && !kind.is_file() && !kind.is_symlink();
+    entry.file_type().is_ok_and(|kind| {
+        kind.is_dir() || (is_unknown(&kind) && entry.metadata().is_ok_and(|metadata| metadata.is_dir()))
+    })
 }
 
 fn read(directory: &Dir, path: &Path) -> io::Result<String> {
@@ -240,12 +291,14 @@ fn read(directory: &Dir, path: &Path) -> io::Result<String> {
     String::from_utf8(bytes).map_err(|_| refused("it is no UTF-8 text".to_owned()))
 }
 
-/// Writes a file whole: a reader sees the old text or the new one, also after a crash.
-fn write(directory: &Dir, path: &Path, content: &str) -> io::Result<()> {
+/// Writes a file whole: a reader sees the old text or the new one, also after a crash. Nothing is written once `is_late`: the model has
+/// read that the call failed.
+fn write(directory: &Dir, path: &Path, content: &str, is_late: impl Fn() -> bool) -> io::Result<()> {
     if directory.metadata(path).is_ok_and(|metadata| !metadata.is_file()) {
         return Err(io::Error::new(io::ErrorKind::IsADirectory, "it is no regular file"));
     }
-    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    if let Some(folder) = folder {
         directory.create_dir_all(folder)?;
     }
     let unfinished = format!("{UNFINISHED}{}", uuid::Uuid::new_v4());
@@ -258,7 +311,10 @@ fn write(directory: &Dir, path: &Path, content: &str) -> io::Result<()> {
     let written = file
         .write_all(content.as_bytes())
         .and_then(|()| file.sync_all())
-        .and_then(|()| directory.rename(&unfinished, directory, path));
+        .and_then(|()| if is_late() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(()) })
+        .and_then(|()| directory.rename(&unfinished, directory, path))
+        .and_then(|()| directory.open(folder.unwrap_or(Path::new("."))))
+        .and_then(|folder| folder.sync_all());
     if written.is_err() {
         // The next start removes it otherwise.
         let _ = directory.remove_file(&unfinished);
@@ -270,7 +326,11 @@ fn write(directory: &Dir, path: &Path, content: &str) -> io::Result<()> {
 fn remove_unfinished(directory: &Dir) {
     let entries = directory.entries().into_iter().flatten().filter_map(Result::ok);
     for entry in entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(UNFINISHED)) {
-        let _ = entry.remove_file();
+        let modified = entry.metadata().and_then(|metadata| metadata.modified());
+        let age = modified.ok().and_then(|modified| modified.into_std().elapsed().ok());
+        if age.is_some_and(|age| age >= ABANDONED) {
+            let _ = entry.remove_file();
+        }
     }
 }
 

@@ -154,11 +154,15 @@ fn what_is_no_text_is_refused_and_never_waited_for() {
 #[test]
 fn a_file_is_old_or_new_and_nothing_unfinished_stays() {
     let place = place();
-    fs::write(place.root.join(format!("{UNFINISHED}left")), "half").unwrap();
+    let left = fs::File::create(place.root.join(format!("{UNFINISHED}left"))).unwrap();
+    left.set_modified(std::time::SystemTime::now() - ABANDONED).unwrap();
+    let other = place.root.join(format!("{UNFINISHED}of-another-process"));
+    fs::write(&other, "half").unwrap();
     assert_eq!(place.call("ls", &json!({"path": "/workspace"})).unwrap(), "There are no files here.");
     let again = Volume::open(&place.root, 50);
     assert_eq!(again.fault(), None);
-    assert_eq!(fs::read_dir(&place.root).unwrap().count(), 0);
+    let names: Vec<_> = fs::read_dir(&place.root).unwrap().map(|entry| entry.unwrap().path()).collect();
+    assert_eq!(names, [other], "what another process writes stays");
     place.write("/workspace/run", "#!/bin/sh\n").unwrap();
     let mode = fs::metadata(place.root.join("run")).unwrap().permissions().mode();
     assert_eq!(mode & 0o100, 0o100, "{mode:o}");
@@ -198,6 +202,10 @@ fn a_search_ends_when_the_call_is_stopped() {
     place.write("/workspace/a", "x").unwrap();
     let cancel = CancellationToken::new();
     cancel.cancel();
+    let write = json!({"file_path": "/workspace/a", "content": "late"});
+    let written = place.volume.run("write_file", write.as_object().unwrap(), cancel.clone());
+    assert!(written.unwrap_err().contains("took longer"));
+    assert_eq!(place.read("/workspace/a").unwrap(), "     1\tx", "the model has read that the call failed");
     let result = place.volume.run("ls", json!({"path": "/workspace"}).as_object().unwrap(), cancel);
     assert!(result.unwrap_err().contains("took longer"));
 }

@@ -91,7 +91,7 @@ impl Reconciler<'_> {
                     }
                 }
                 Act::Mark => applier.mark(child.kind, &child.name, Some(&self.now.to_string())).await?,
-                Act::Wait if child.agent().is_none() => continue,
+                Act::Wait if child.agent().is_none() || child.kind == Kind::PersistentVolumeClaim => continue,
                 Act::Wait => {}
             }
             due = Some(deadline.min(Duration::from_secs(30)));

@@ -41,7 +41,10 @@ pub(super) fn start_ready(state: &mut RunState, out: &mut Effects) {
 
 /// The calls that wait for earlier ones of the same turn, because they work on the same files.
 fn held(state: &RunState) -> BTreeSet<CallId> {
-    let is_open = |call: &PendingCall| matches!(call.status, CallStatus::Ready | CallStatus::Running);
+    let is_open = |call: &PendingCall| match &call.status {
+        CallStatus::Waiting { then, .. } => **then == CallStatus::Ready,
+        status => matches!(status, CallStatus::Ready | CallStatus::Running),
+    };
     let in_order = state.calls.iter().filter(|call| {
         call.kind == CallKind::Tool && is_open(call) && state.abilities.traits_of(&call.name).is_in_order
     });
@@ -143,7 +146,8 @@ pub(super) fn settle(state: &mut RunState, out: &mut Effects) {
     } else {
         emit_plan(state, PlanCause::Progress, out);
     }
-    if state.calls.iter().any(|call| call.status.is_open()) {
+    let held = held(state);
+    if state.calls.iter().any(|call| call.status.is_open() && !held.contains(&call.id)) {
         return;
     }
     if state.calls.iter().any(|call| call.status.question().is_some()) {

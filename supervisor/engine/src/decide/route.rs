@@ -121,12 +121,15 @@ pub(super) fn responds(abilities: &Abilities, name: &str) -> bool {
 }
 
 /// Whether the engine answers a call at once, from the state alone.
-pub(super) fn is_immediate(abilities: &Abilities, name: &str) -> bool {
+pub(super) fn is_immediate(abilities: &Abilities, call: &ToolCall) -> bool {
+    let name = &*call.name;
+    let is_on_volume =
+        || abilities.volume && parse(call).is_ok_and(|arguments| volume::is_meant(name, &arguments));
     responds(abilities, name)
         || name == TODO_TOOL
         || reads_workflows(abilities, name)
         || (name == FIND_TOOL && abilities.searched.is_some())
-        || (!abilities.tools.contains(name) && offers_file_tool(abilities, name) && !abilities.volume)
+        || (!abilities.tools.contains(name) && offers_file_tool(abilities, name) && !is_on_volume())
 }
 
 /// The arguments as an object; a call without any has an empty one.

@@ -26,7 +26,7 @@ const EMPTY_ANSWER: &str = "The answer is empty. Give the whole answer in `conte
 /// Begins the calls of a turn; `cut` if the turn reached the output limit of the model.
 pub(super) fn begin(state: &mut RunState, requests: Vec<ToolCall>, cut: bool, out: &mut Effects) {
     state.phase = Phase::Calls;
-    let alone = requests.iter().all(|call| route::is_immediate(&state.abilities, &call.name));
+    let alone = requests.iter().all(|call| route::is_immediate(&state.abilities, call));
     let allowed = model_request::steps_left(state);
     state.counters.steps = state.counters.steps.saturating_add(1);
     if limits::must_answer(state, &requests) {
@@ -103,7 +103,7 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
         return not_run(request, text);
     }
     match route::route(&state.abilities, request) {
-        Route::Start { kind, mut arguments, question } => {
+        Route::Start { kind, mut arguments, mut question } => {
             state.note_found(&request.name);
             if let Some(text) = limits::spend(state, &request.name, out) {
                 return not_run(request, text);
@@ -113,6 +113,10 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
                 match with_result(state, &request.name, &arguments) {
                     Ok(complete) => arguments = complete,
                     Err(fault) => return closed(request, Err(fault)),
+                }
+                // A person reads what is written, and may edit it.
+                if let Some(form) = &mut question {
+                    form.arguments = Value::Object(arguments.clone());
                 }
             }
             let question = question.filter(|form| !state.is_always_allowed(&form.action));

@@ -364,7 +364,12 @@ pub(crate) fn store_file(state: &mut RunState, path: &str, content: String) -> F
 pub(crate) fn apply_output(state: &mut RunState, mut changes: FileChanges) -> Vec<String> {
     let mut faults = Vec::new();
     changes.retain(|path, _| {
-        let permit = normalise(path).and_then(|path| state.abilities.writes.permit(&path));
+        let permit = normalise(path).and_then(|path| {
+            if state.abilities.volume && is_under(&path, VOLUME) {
+                return Err(format!("failed to keep {path}: the files below {VOLUME} are on the volume, which the command has hidden."));
+            }
+            state.abilities.writes.permit(&path)
+        });
         permit.map_err(|fault| faults.push(fault)).is_ok()
     });
     faults.extend(apply_changes(state, changes));

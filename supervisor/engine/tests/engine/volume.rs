@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use caipe_engine::{
-    Abilities, AnswerMode, Effect, FileWrites, Input, Outcome, ToolOutput, ToolTraits, Verification,
-    VolumeView,
+    Abilities, AnswerMode, BoundDecision, Decision, Effect, FileWrites, Input, Outcome, ToolOutput,
+    ToolTraits, Verification, VolumeView,
 };
 use serde_json::{Value, json};
 
@@ -179,4 +179,35 @@ fn calls_on_the_same_files_run_in_the_order_of_the_turn() {
     assert_eq!(started(&sim.feed(Input::Recovered)), ["r"], "the command is not repeated");
     sim.tool("r", "x");
     assert_eq!(sim.results().len(), 4);
+}
+
+#[test]
+fn a_call_waits_also_for_one_that_a_person_has_to_approve() {
+    for approves in [true, false] {
+        let mut abilities = Abilities { require_approval: vec!["write_file".to_owned()], ..on_a_volume() };
+        let in_order = ToolTraits { is_in_order: true, ..ToolTraits::default() };
+        for tool in ["write_file", "shell_exec"] {
+            abilities.traits.insert(tool.to_owned(), in_order.clone());
+        }
+        abilities.tools.insert("shell_exec".to_owned());
+        let mut sim = begun(abilities);
+        let path = json!({"file_path": "/workspace/a", "content": "x"}).to_string();
+        let started =
+            |effects: &[Effect]| effects.iter().filter(|it| matches!(it, Effect::CallTool { .. })).count();
+        let effects = sim.model("", &[("w", "write_file", &*path), ("x", "shell_exec", "{}")]);
+        assert_eq!(started(&effects), 0);
+        assert_eq!(sim.outcome(), Some(Outcome::InputRequired));
+        sim.state = reloaded(&sim.state);
+        let decision =
+            if approves { Decision::Approve } else { Decision::Reject { message: "no".to_owned() } };
+        let form = sim.waiting().remove(0);
+        let decisions = vec![BoundDecision::about(&form, decision)];
+        let effects = sim.feed(Input::Decided { decisions });
+        assert_eq!(started(&effects), 1);
+        if approves {
+            assert_eq!(started(&sim.tool("w", "written")), 1);
+        }
+        sim.tool("x", "done");
+        assert_eq!(sim.results().len(), 2);
+    }
 }

@@ -68,10 +68,18 @@ impl CallDirectory {
     ///
     /// # Errors
     /// If the disk does not take them.
-    pub(super) fn write<'a>(&self, files: &'a BTreeMap<String, String>) -> io::Result<BTreeSet<&'a str>> {
+    pub(super) fn write<'a>(
+        &self,
+        files: &'a BTreeMap<String, String>,
+        has_volume: bool,
+    ) -> io::Result<BTreeSet<&'a str>> {
         let mut written = BTreeSet::new();
         for (path, content) in files {
             let Some(names) = names(path) else { continue };
+            // The volume is there.
+            if has_volume && names.first() == Some(&VOLUME.trim_start_matches('/')) {
+                continue;
+            }
             match self.write_file(&names, content) {
                 Ok(()) => drop(written.insert(path.as_str())),
                 // One virtual file may have the path of another's directory.
@@ -82,15 +90,12 @@ impl CallDirectory {
         Ok(written)
     }
 
-    /// Shows the volume of the workspace to the command, as a link in its directory. A virtual file of that name hides it.
+    /// Shows the volume of the workspace to the command, as a link in its directory.
     ///
     /// # Errors
     /// If the link cannot be made.
     pub(super) fn link(&self, volume: &ShellVolume) -> io::Result<()> {
-        match symlink(&volume.directory, self.volume_link()) {
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-            linked => linked,
-        }
+        symlink(&volume.directory, self.volume_link())
     }
 
     /// Removes that link, which is no file of the command, if it is still there.

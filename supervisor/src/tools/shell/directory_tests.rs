@@ -7,12 +7,27 @@ fn files(paths: &[&str]) -> BTreeMap<String, String> {
 }
 
 #[test]
+fn virtual_files_do_not_hide_the_volume() {
+    let parent = tempfile::tempdir().unwrap();
+    let directory = CallDirectory::create(parent.path(), None).unwrap();
+    let files: BTreeMap<String, String> =
+        ["/workspace/a", "/workspaces/b"].map(|path| (path.to_owned(), String::new())).into();
+    let written: Vec<_> = directory.write(&files, true).unwrap().into_iter().collect();
+    assert_eq!(written, ["/workspaces/b"]);
+    let volume = ShellVolume { directory: parent.path().to_owned(), is_writable: true };
+    directory.link(&volume).unwrap();
+    assert!(directory.work().join("workspace").is_symlink());
+    directory.unlink_volume();
+    assert!(!directory.work().join("workspace").exists());
+}
+
+#[test]
 fn writes_files_where_their_paths_say_and_never_outside() {
     let parent = tempfile::tempdir().unwrap();
     let directory = CallDirectory::create(parent.path(), None).unwrap();
     let long = format!("/{}", "x".repeat(256));
     let files = files(&["/a.txt", "/b/c/d.txt", "/b/c", "/../out", "/b/../../out", &long, "/", "/nul\0"]);
-    let written = directory.write(&files).unwrap();
+    let written = directory.write(&files, false).unwrap();
     assert_eq!(written.into_iter().collect::<Vec<_>>(), ["/", "/a.txt", "/b/c"]);
     assert_eq!(std::fs::read_to_string(directory.work().join("a.txt")).unwrap(), "content of /a.txt");
     assert!(!parent.path().join("out").exists());
@@ -24,7 +39,7 @@ fn writes_files_where_their_paths_say_and_never_outside() {
 fn scripts_are_executable() {
     let parent = tempfile::tempdir().unwrap();
     let directory = CallDirectory::create(parent.path(), None).unwrap();
-    directory.write(&[("/run".to_owned(), "#!/bin/sh\n".to_owned())].into()).unwrap();
+    directory.write(&[("/run".to_owned(), "#!/bin/sh\n".to_owned())].into(), false).unwrap();
     let mode = std::fs::metadata(directory.work().join("run")).unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o700);
 }

@@ -183,8 +183,9 @@ async fn run_call(
     let (directory, running, canceller, written, before) = blocking({
         let files = Arc::clone(&files);
         move || {
-            let written =
-                directory.write(&files).map_err(|error| format!("failed to write the files: {error}."))?;
+            let written = directory
+                .write(&files, request.volume.is_some())
+                .map_err(|error| format!("failed to write the files: {error}."))?;
             let written = written.into_iter().map(str::to_owned).collect::<Vec<_>>();
             let volume = request.volume.as_ref();
             volume.map_or(Ok(()), |volume| directory.link(volume)).map_err(|error| {

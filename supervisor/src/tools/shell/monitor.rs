@@ -20,7 +20,7 @@ use rustix::process::{
 
 use super::confine::{NEWEST, SCOPED_SIGNALS};
 use super::request::{Confinement, Ending, Report, Request, SHELL_CONFINED_COMMAND};
-use super::usage::Usage;
+use super::usage::{OnVolume, Usage};
 use crate::builtin::executable;
 
 /// How often the monitor looks at the processes.
@@ -57,8 +57,9 @@ fn failed(reason: impl std::fmt::Display) -> Report {
 }
 
 fn run(request: &Request, stdin: &Stdin) -> Report {
+    let on_volume = OnVolume::measure(request);
     match start(request) {
-        Ok(tree) => tree.follow(request, stdin),
+        Ok(tree) => tree.follow(request, stdin, on_volume.as_ref()),
         Err(error) => failed(error),
     }
 }
@@ -114,16 +115,15 @@ struct Tree {
 
 impl Tree {
     /// Waits for the end of the command or of what it may use, and ends all its processes.
-    fn follow(&self, request: &Request, stdin: &Stdin) -> Report {
-        let ending = self.ending(request, stdin);
+    fn follow(&self, request: &Request, stdin: &Stdin, on_volume: Option<&OnVolume>) -> Report {
+        let ending = self.ending(request, stdin, on_volume);
         let background = self.end();
         let is_complete = matches!(ending, Ending::Exited(_) | Ending::Signaled(_));
         Report { ending, background: if is_complete { background } else { 0 } }
     }
 
-    fn ending(&self, request: &Request, stdin: &Stdin) -> Ending {
+    fn ending(&self, request: &Request, stdin: &Stdin, on_volume: Option<&OnVolume>) -> Ending {
         let deadline = Instant::now() + Duration::from_millis(request.timeout_ms);
-        let on_volume = Usage::on_volume(request);
         for period in 1_u32.. {
             if let Some(ending) = self.reap() {
                 return ending;

@@ -24,8 +24,12 @@ pub(super) struct Usage {
 impl Usage {
     /// The limit that the processes exceed now, if they do.
     ///
-    /// `on_volume` is what the volume of the workspace held before the command, if it may write there and that is known.
-    pub(super) fn exceeded(request: &Request, with_disk: bool, on_volume: Option<u64>) -> Option<Limit> {
+    /// `on_volume` is what the volume of the workspace held before the command, if it may write there.
+    pub(super) fn exceeded(
+        request: &Request,
+        with_disk: bool,
+        on_volume: Option<&OnVolume>,
+    ) -> Option<Limit> {
         let usage = Self::measure(std::process::id());
         if usage.processes > request.processes {
             return Some(Limit::Processes);
@@ -35,18 +39,10 @@ impl Usage {
         }
         let used = || {
             let own = Self::files(&request.directory)? + usage.unnamed();
-            Some(on_volume.map_or(own, |before| {
-                own + Self::on_volume(request).unwrap_or(before).saturating_sub(before)
-            }))
+            Some(own + on_volume.map_or(Some(0), |before| before.growth(request))?)
         };
         let is_full = with_disk && used().is_none_or(|used| used > request.disk_bytes);
         is_full.then_some(Limit::Disk)
-    }
-
-    /// The bytes of the files on the volume of the workspace, if the command may write there.
-    pub(super) fn on_volume(request: &Request) -> Option<u64> {
-        let volume = request.volume.as_ref().filter(|volume| volume.is_writable)?;
-        Self::files(&volume.directory)
     }
 
     fn measure(root: u32) -> Self {
@@ -99,6 +95,38 @@ impl Usage {
             |file: &Metadata| file.is_file() && file.nlink() == 0 && counted.insert((file.dev(), file.ino()));
         files.filter(is_new).map(|file| file.blocks() * BLOCK_BYTES).sum()
     }
+}
+
+/// What the volume of the workspace holds.
+#[derive(Debug)]
+pub(super) enum OnVolume {
+    /// The bytes of its files.
+    Files(u64),
+    /// The free bytes of its file system, because its files are too many to be counted. Others use them too.
+    Free(u64),
+}
+
+impl OnVolume {
+    /// `None` if the command may not write there.
+    pub(super) fn measure(request: &Request) -> Option<Self> {
+        let volume = request.volume.as_ref().filter(|volume| volume.is_writable)?;
+        let files = Usage::files(&volume.directory).map(Self::Files);
+        files.or_else(|| free(&volume.directory).map(Self::Free))
+    }
+
+    /// By how many bytes it has grown since; `None` if that cannot be known any more.
+    fn growth(&self, request: &Request) -> Option<u64> {
+        let directory = &request.volume.as_ref()?.directory;
+        match self {
+            Self::Files(before) => Usage::files(directory).map(|now| now.saturating_sub(*before)),
+            Self::Free(before) => free(directory).map(|now| before.saturating_sub(now)),
+        }
+    }
+}
+
+fn free(directory: &Path) -> Option<u64> {
+    let state = rustix::fs::statvfs(directory).ok()?;
+    Some(state.f_bavail.saturating_mul(state.f_frsize))
 }
 
 struct Process {

@@ -10,6 +10,9 @@ use rustix::fs::{FileType, Stat};
 use super::walk::{Found, walk};
 use crate::tools::ShellVolume;
 
+/// Most files that are named; of more, only the volume is.
+const MAX_NAMED: usize = 50;
+
 /// Most entries that are compared.
 const MAX_ENTRIES: usize = 20_000;
 
@@ -36,7 +39,12 @@ impl Snapshot {
         let changed =
             now.iter().filter(|(path, state)| before.get(*path) != Some(*state)).map(|(path, _)| path);
         let removed = before.keys().filter(|path| !now.contains_key(*path));
-        changed.chain(removed).map(|path| format!("{VOLUME}/{path}")).collect()
+        let paths: BTreeSet<String> = changed
+            .chain(removed)
+            .map(|path| format!("{VOLUME}/{}", path.replace(char::is_control, "?")))
+            .collect();
+        // A model must not read, and no run store, what a program unpacks.
+        if paths.len() > MAX_NAMED { [VOLUME.to_owned()].into() } else { paths }
     }
 }
 
