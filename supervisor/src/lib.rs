@@ -15,6 +15,7 @@ pub mod cli;
 pub mod config;
 pub mod delegation;
 pub mod http;
+mod https;
 pub mod mcp;
 pub mod memory;
 mod metrics;

@@ -99,7 +99,7 @@ pub const SLACK_VOLUME_FIXED: &str = "the volume of the Slack bot can grow, but 
 /// The volume of a workspace grows, and does not change otherwise.
 pub const WORKSPACE_VOLUME_FIXED: &str = "the volume of a workspace can grow, but not shrink or change its class: set volume.size to at least its previous value and leave volume.storageClassName as it is";
 /// The volume of a workspace belongs to one pod.
-pub const WORKSPACE_VOLUME: &str = "one pod of the agent's own at a time can use the volume of its workspace: set placement to Remote and remove replicas, or remove workspace.volume";
+pub const WORKSPACE_VOLUME: &str = "the volume of a workspace belongs to a single pod of the agent: set placement to Remote and remove replicas, or remove workspace.volume";
 /// Peers and rules need policies.
 pub const NETWORK_DISABLED: &str =
     "without policies nothing is denied: remove ingressFrom, metricsFrom and egress, or set mode to Managed";

@@ -61,7 +61,7 @@ pub use tool_index::ToolIndex;
 pub use tools::glob::name_matches;
 pub use tools::{
     ApprovalPattern, FILE_TOOLS, FileResult, FileTree, RESPONSE_TOOL, WORKFLOW_TOOLS, WRITE_TOOLS,
-    builtin_tools, is_builtin, missing, run_file_tool_on,
+    builtin_tools, is_builtin, missing_file, run_file_tool_on,
 };
 pub use verification::{Unverified, Verification};
 pub use volume::{VOLUME, VolumeView};

@@ -22,17 +22,17 @@ pub struct VolumeView {
 }
 
 /// Whether a call of a file tool is about the volume.
-pub(crate) fn is_meant(tool: &str, arguments: &Map<String, Value>) -> bool {
+pub(crate) fn is_on_volume(tool: &str, arguments: &Map<String, Value>) -> bool {
     let argument = |names: &[&str]| names.iter().find_map(|name| arguments.get(*name)?.as_str());
     match tool {
         "glob" => argument(&["pattern"]).is_some_and(|pattern| of_pattern(pattern).is_some()),
-        "ls" | "grep" => argument(&["path"]).is_some_and(is_on_volume),
-        _ => argument(&["file_path", "path"]).is_some_and(is_on_volume),
+        "ls" | "grep" => argument(&["path"]).is_some_and(contains),
+        _ => argument(&["file_path", "path"]).is_some_and(contains),
     }
 }
 
 /// Whether a call lists or searches the files of the conversation without naming one of their folders.
-pub(crate) fn is_elsewhere(tool: &str, arguments: &Map<String, Value>) -> bool {
+pub(crate) fn leaves_volume_out(tool: &str, arguments: &Map<String, Value>) -> bool {
     let path = arguments.get("path").and_then(Value::as_str).map(normalise);
     let is_root = path.is_none_or(|path| path.is_ok_and(|path| path == "/"));
     tool == "glob" || (matches!(tool, "ls" | "grep") && is_root)
@@ -44,6 +44,6 @@ pub(crate) fn of_pattern(pattern: &str) -> Option<&'static str> {
     (rest.is_empty() || rest.starts_with('/')).then_some(VOLUME)
 }
 
-fn is_on_volume(path: &str) -> bool {
+fn contains(path: &str) -> bool {
     normalise(path).is_ok_and(|path| is_under(&path, VOLUME))
 }

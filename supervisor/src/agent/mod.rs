@@ -23,8 +23,8 @@ use caipe_crds::rendered::{self, RenderedAgent, RenderedWorkspace};
 use caipe_crds::resource::approver::Approver;
 use caipe_crds::resource::tool_domains::{Verification, WorkspaceWrites};
 use caipe_engine::{
-    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, FILE_TOOLS, FileWrites, Limits, Resume, RunState,
-    ToolIndex, USER_INPUT_AGENT, WRITE_TOOLS, builtin_tools,
+    Abilities, AgentName, AnswerMode, ApprovedCall, Budget, FileWrites, Limits, Resume, RunState, ToolIndex,
+    USER_INPUT_AGENT, builtin_tools,
 };
 use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
@@ -180,15 +180,7 @@ impl Agent {
         let patterns = self.require_approval.iter().chain(&*run.require_approval);
         let mut require_approval = approvals::resolved(patterns, tools.iter());
         require_approval.extend(permitted.asks);
-        let (mut traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
-        let volume =
-            self.tools.volume.is_some() && !FILE_TOOLS.iter().any(|tool| permitted.offered.contains(*tool));
-        for tool in FILE_TOOLS.iter().filter(|_| volume) {
-            let known = traits.entry((*tool).to_owned()).or_default();
-            // Another conversation may have written since.
-            known.is_repeatable |= !WRITE_TOOLS.contains(tool);
-            known.is_in_order = true;
-        }
+        let (traits, budgets) = tool_rules::apply(&self.tool_rules, tools.iter());
         let searched = self.preambles.searched(&tools, || self.searched(offered()));
         let is_read = |tool: &&OfferedTool| !searched.as_ref().is_some_and(|it| it.contains(&tool.spec.name));
         let mut budget = Budget { tools: budgets, ..self.budget.clone() };
@@ -216,12 +208,12 @@ impl Agent {
             verification,
             workspace: self.workspace.is_some(),
             writes: self.workspace.unwrap_or_default(),
-            volume,
+            volume: self.tools.volume.is_some(),
             answer_words: self.answer_words(),
             is_repeatable: false,
         };
         let is_worker = matches!(self.role, Role::Worker(_));
-        abilities.is_repeatable = is_worker && is_known && !volume && abilities.can_repeat_all();
+        abilities.is_repeatable = is_worker && is_known && !abilities.volume && abilities.can_repeat_all();
         abilities
     }
 

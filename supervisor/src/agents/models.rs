@@ -14,6 +14,7 @@ use tokio_util::sync::CancellationToken;
 use crate::config::{
     ModelChoiceError, Settings, has_model_variables, inferred_model, model_settings, split_provider,
 };
+use crate::https::https_client;
 use crate::metrics::CountedModel;
 use crate::secrets::with_secrets;
 
@@ -157,7 +158,8 @@ impl<'a> ModelFactory<'a> {
 /// # Errors
 /// When it cannot be used, such as for a missing key.
 pub fn judge_model(settings: &Settings, name: Option<&str>) -> Result<Arc<dyn ChatModel>, String> {
-    let models = ModelFactory::new(settings, reqwest::Client::new());
+    let http = https_client().map_err(|error| error.to_string())?;
+    let models = ModelFactory::new(settings, http);
     match name {
         Some(name) => {
             let model = models.named(name).map_err(|error| error.to_string())?;
@@ -187,7 +189,11 @@ fn choice_of(provider: CrdProvider) -> Choice {
 
 /// The reason for each model of these settings that is not usable, such as a missing key.
 pub fn unusable_models(settings: &Settings) -> Vec<String> {
-    let models = ModelFactory::new(settings, reqwest::Client::new());
+    let http = match https_client() {
+        Ok(http) => http,
+        Err(error) => return vec![error.to_string()],
+    };
+    let models = ModelFactory::new(settings, http);
     let of_agent = |agent: &RenderedAgent| {
         let choice = agent.model.as_ref().filter(|_| matches!(agent.placement, Placement::InProcess {}))?;
         let error = models.chosen(choice, Scope::SubAgent(&agent.name)).err()?;

@@ -18,6 +18,7 @@ use super::instances::{AgentInstances, Migration, PendingWork};
 use super::models::UnavailableModel;
 use crate::agent::{Agent, CurrentSupervisor, PreviousPlacement};
 use crate::config::Settings;
+use crate::https::NoHttps;
 use crate::memory::{FactOwners, Memory};
 use crate::skills::{self, SkillsError};
 use crate::tools::TaskReader;
@@ -43,6 +44,9 @@ pub enum RegistryError {
     /// There is no client for remote agents.
     #[error("failed to make a client for remote agents: {0}")]
     Client(#[from] reqwest::Error),
+    /// There is no client for models.
+    #[error(transparent)]
+    Https(#[from] NoHttps),
     /// The skills cannot be set up.
     #[error(transparent)]
     Skills(#[from] SkillsError),

@@ -18,6 +18,7 @@ use super::trial::TrialResult;
 use crate::agent::{Agent, Delegate, sharing};
 use crate::config::Settings;
 use crate::delegation::RunInfo;
+use crate::https::https_client;
 use crate::skills;
 
 /// What the model reads as the answer of each agent.
@@ -44,7 +45,7 @@ impl RoutingTrial {
     pub async fn start(settings: &Settings) -> Result<Self, RegistryError> {
         let shutdown = CancellationToken::new();
         let service = skills::service(settings)?;
-        let factory = InstanceFactory::new(reqwest::Client::new(), service, shutdown.clone())?;
+        let factory = InstanceFactory::new(https_client()?, service, shutdown.clone())?;
         let delegates = settings.spec.agents.iter().map(|agent| {
             let delegate = Delegate {
                 backend: Arc::new(UnavailableBackend { reason: AGENT_ANSWER.to_owned() }),

@@ -22,6 +22,7 @@ use super::trial::TrialResult;
 use crate::agent::Agent;
 use crate::config::Settings;
 use crate::delegation::RunInfo;
+use crate::https::https_client;
 use crate::run::{Batch, Driver, Sink, SinkError, Withdrawal};
 
 /// What the model reads as the result of a call that needs an approval.
@@ -68,7 +69,7 @@ impl RunTrial {
     /// As [`AgentRegistry::start`].
     pub async fn start(settings: &Settings, options: RunOptions) -> Result<Self, RegistryError> {
         let shutdown = CancellationToken::new();
-        let registry = AgentRegistry::start(settings.clone(), reqwest::Client::new(), &shutdown)?;
+        let registry = AgentRegistry::start(settings.clone(), https_client()?, &shutdown)?;
         let trial = Self { registry, options, shutdown };
         let skills = trial.registry.skills();
         skills.refresh_local().await;

@@ -11,6 +11,7 @@ use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
 use crate::binding::{self, CardSecurity, Presentation};
 use crate::config::{SingleAgent, environment_with_data};
+use crate::https::https_client;
 use crate::remote::displayed_url;
 
 /// The default port of an agent.
@@ -25,9 +26,7 @@ pub(super) async fn run(args: Agent) -> anyhow::Result<ExitCode> {
         // A supervisor and other agents may use the same directory; each recovers its own tasks only.
         database: format!("agent-{}.sqlite3", single.agent.name),
         presentation: Presentation::sub_agent(&single.agent.name, &settings.env),
-        registry: &|shutdown| {
-            Ok(AgentRegistry::start_alone(settings.clone(), server::http_client()?, shutdown)?)
-        },
+        registry: &|shutdown| Ok(AgentRegistry::start_alone(settings.clone(), https_client()?, shutdown)?),
         cards: &|_, address, security| {
             let card = agent_card(&single, address, security);
             [card.clone(), card]

@@ -15,6 +15,7 @@ use super::args::{Agents, Output};
 use super::chat::{clean, one_line};
 use super::print;
 use crate::config::{Environment, Settings, environment};
+use crate::https::https_client;
 use crate::remote::displayed_url;
 
 /// How long a supervisor may take to respond.
@@ -26,7 +27,7 @@ pub(super) async fn ask(args: &Agents) -> anyhow::Result<ExitCode> {
     let mut status = url.clone();
     status.set_path(&format!("{}/internal/status", url.path().trim_end_matches('/')));
     let token = given(args.token.as_ref());
-    let response = send(reqwest::Client::new().get(status).timeout(ANSWER_DEADLINE), token).await;
+    let response = send(https_client()?.get(status).timeout(ANSWER_DEADLINE), token).await;
     let response = response.context("failed to reach the supervisor")?;
     if matches!(response.status(), StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN) {
         let given = refusal(token);

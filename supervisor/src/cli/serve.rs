@@ -10,6 +10,7 @@ use super::server::{self, ServerConfig};
 use crate::agents::AgentRegistry;
 use crate::binding::{self, CardSecurity, Presentation};
 use crate::config::{Settings, environment_with_data};
+use crate::https::https_client;
 
 /// The default port of the supervisor.
 pub(super) const PORT: u16 = 8000;
@@ -24,7 +25,7 @@ pub(super) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         port: PORT,
         database: DATABASE.to_owned(),
         presentation: Presentation::supervisor(&settings.env),
-        registry: &|shutdown| Ok(AgentRegistry::start(settings.clone(), server::http_client()?, shutdown)?),
+        registry: &|shutdown| Ok(AgentRegistry::start(settings.clone(), https_client()?, shutdown)?),
         cards: &cards,
         file: args.file.as_deref(),
     };

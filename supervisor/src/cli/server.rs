@@ -68,17 +68,6 @@ pub(super) struct ServerConfig<'a> {
     pub(super) file: Option<&'a Path>,
 }
 
-/// A client for models.
-///
-/// # Errors
-/// If the system has no certificate authorities, as an image of one's own may.
-pub(super) fn http_client() -> anyhow::Result<reqwest::Client> {
-    reqwest::Client::builder().build().context(
-        "failed to prepare HTTPS: if the certificate authorities are missing, install them (ca-certificates), or set SSL_CERT_FILE to a file \
-         with them",
-    )
-}
-
 /// Serves until a stop signal.
 pub(super) async fn serve(args: &Serving, config: ServerConfig<'_>) -> anyhow::Result<()> {
     let settings = config.settings;

@@ -18,6 +18,7 @@ use super::agents::{self, print_rows};
 use super::args::{Output, SkillVisibility, SkillsArgs, SkillsCommand, SkillsPlace, SkillsServer};
 use super::chat::{clean, one_line};
 use super::print;
+use crate::https::https_client;
 
 /// How long a supervisor may take to respond.
 const DEADLINE: Duration = Duration::from_secs(30);
@@ -101,7 +102,7 @@ async fn entries(place: &SkillsPlace, text: Option<String>) -> anyhow::Result<Ve
     if let Some(text) = &text {
         address.query_pairs_mut().append_pair("q", text);
     }
-    let request = reqwest::Client::new().get(address);
+    let request = https_client()?.get(address);
     let found: Entries = json_of(send(request, &place.server).await?).await?;
     Ok(found.skills)
 }
@@ -135,7 +136,7 @@ async fn show(place: &SkillsPlace, name: &str) -> anyhow::Result<()> {
     }
     // A URL cannot contain such an id.
     ensure!(![".", ".."].contains(&name), "there is no skill {name:?}");
-    let http = reqwest::Client::new();
+    let http = https_client()?;
     let get = |id: &str| http.get(endpoint(&place.server.url, &[id]));
     let mut response = sent(get(name), &place.server).await?;
     if response.status() == StatusCode::NOT_FOUND {
@@ -221,7 +222,7 @@ async fn add(
         }
         .into();
     }
-    let request = reqwest::Client::new().post(endpoint(&server.url, &[])).json(&body);
+    let request = https_client()?.post(endpoint(&server.url, &[])).json(&body);
     let added: Entry = json_of(send(request, server).await?).await?;
     print(one_line(&format!("added {} ({}), id {}", added.name, added.visibility, added.id)))?;
     Ok(ExitCode::SUCCESS)

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use caipe_engine::{
     FILE_BYTES, FileResult, FileTree, PROGRESS, ToolOutput, VOLUME, VolumeView, WRITE_TOOLS, check_progress,
-    missing, run_file_tool_on,
+    missing_file, run_file_tool_on,
 };
 use cap_std::ambient_authority;
 use cap_std::fs::{Dir, DirEntry, FileType, OpenOptions, OpenOptionsExt};
@@ -102,12 +102,9 @@ impl Volume {
     fn read_view(&self) -> Result<VolumeView, String> {
         let tree = self.tree(CancellationToken::new())?;
         let entries = sorted(tree.directory).map_err(|error| error.to_string())?;
-        let name = |(name, is_folder): (String, bool)| if is_folder { name + "/" } else { name };
-        let entries = entries.into_iter().map(|(name, entry)| (name, is_folder(&entry))).map(name).collect();
-        Ok(VolumeView {
-            entries,
-            progress: tree.text(&format!("{VOLUME}{PROGRESS}")).ok().map(Cow::into_owned),
-        })
+        let shown = |(name, entry): (String, DirEntry)| if is_folder(&entry) { name + "/" } else { name };
+        let progress = tree.text(&format!("{VOLUME}{PROGRESS}")).ok().map(Cow::into_owned);
+        Ok(VolumeView { entries: entries.into_iter().map(shown).collect(), progress })
     }
 
     fn tree(&self, cancel: CancellationToken) -> Result<Tree<'_>, String> {
@@ -122,9 +119,9 @@ impl Volume {
         arguments: Map<String, Value>,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        let until = cancel.child_token();
-        let _ends = until.clone().drop_guard();
-        let work = tokio::task::spawn_blocking(move || self.run(&tool, &arguments, until));
+        let stop = cancel.child_token();
+        let _stops = stop.clone().drop_guard();
+        let work = tokio::task::spawn_blocking(move || self.run(&tool, &arguments, stop));
         let answer = async {
             // A network file system can block a call of the system for ever.
             let done = tokio::time::timeout(DEADLINE + Duration::from_secs(1), work).await;
@@ -163,10 +160,8 @@ impl FileTree for Tree<'_> {
             let _ = visitor(folder, metadata.len());
             return Ok(());
         }
-        let folder_directory =
-            self.directory.open_dir(path).map_err(|error| failed("read", folder, &error))?;
-        let mut path = folder.to_owned();
-        match self.walk(&folder_directory, &mut path, 0, visitor) {
+        let directory = self.directory.open_dir(path).map_err(|error| failed("read", folder, &error))?;
+        match self.walk(&directory, &mut folder.to_owned(), 0, visitor) {
             ControlFlow::Break(Some(fault)) => Err(fault),
             ControlFlow::Break(None) | ControlFlow::Continue(()) => Ok(()),
         }
@@ -174,7 +169,7 @@ impl FileTree for Tree<'_> {
 
     fn text(&self, path: &str) -> Result<Cow<'_, str>, String> {
         read(self.directory, relative(path)?).map(Cow::Owned).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => missing(path),
+            io::ErrorKind::NotFound => missing_file(path),
             _ => failed("read", path, &error),
         })
     }
@@ -250,15 +245,16 @@ impl Tree<'_> {
 /// # Errors
 /// If it cannot be read, or has more than [`MAX_ENTRIES`].
 fn sorted(directory: &Dir) -> io::Result<Vec<(String, DirEntry)>> {
-    let named = directory.entries()?.filter_map(|entry| {
-        let entry = entry.ok()?;
-        Some((entry.file_name().into_string().ok()?, entry))
-    });
-    let is_shown = |name: &str| !name.starts_with(UNFINISHED) && !name.chars().any(char::is_control);
-    let mut entries: Vec<_> = named.take(MAX_ENTRIES + 1).filter(|(name, _)| is_shown(name)).collect();
-    if entries.len() > MAX_ENTRIES {
-        let fault = format!("a folder has more than {MAX_ENTRIES} entries");
-        return Err(io::Error::new(io::ErrorKind::QuotaExceeded, fault));
+    let is_shown = |name: &String| !name.starts_with(UNFINISHED) && !name.chars().any(char::is_control);
+    let mut entries = Vec::new();
+    for (count, entry) in directory.entries()?.enumerate() {
+        if count == MAX_ENTRIES {
+            let fault = format!("a folder has more than {MAX_ENTRIES} entries");
+            return Err(io::Error::new(io::ErrorKind::QuotaExceeded, fault));
+        }
+        let Ok(entry) = entry else { continue };
+        let name = entry.file_name().into_string().ok().filter(is_shown);
+        entries.extend(name.map(|name| (name, entry)));
     }
     entries.sort_by(|(one, _), (other, _)| one.cmp(other));
     Ok(entries)
@@ -336,7 +332,9 @@ fn remove_unfinished(directory: &Dir) {
 
 /// A path of the model below the directory.
 fn relative(path: &str) -> Result<&Path, String> {
-    let rest = path.strip_prefix(VOLUME).ok_or_else(|| format!("failed to use {path}: it is elsewhere."))?;
+    let rest = path
+        .strip_prefix(VOLUME)
+        .ok_or_else(|| format!("failed to use {path}: it is not below {VOLUME}."))?;
     let rest = rest.trim_start_matches('/');
     Ok(Path::new(if rest.is_empty() { "." } else { rest }))
 }

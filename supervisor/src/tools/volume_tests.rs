@@ -209,3 +209,33 @@ fn a_search_ends_when_the_call_is_stopped() {
     let result = place.volume.run("ls", json!({"path": "/workspace"}).as_object().unwrap(), cancel);
     assert!(result.unwrap_err().contains("took longer"));
 }
+
+/// A command that changes a folder into a link meanwhile leads nobody out.
+#[test]
+fn a_race_with_a_link_leads_nowhere() {
+    let place = place();
+    let (swapped, inside) = (place.root.join("swapped"), place.root.join("inside"));
+    fs::create_dir(&inside).unwrap();
+    fs::write(inside.join("secret"), "harmless").unwrap();
+    let is_over = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_over.load(std::sync::atomic::Ordering::Relaxed) {
+                let _ = fs::rename(&inside, &swapped);
+                let _ = fs::rename(&swapped, &inside);
+                let _ = symlink(&place.outside, &swapped);
+                let _ = fs::remove_file(&swapped);
+            }
+        });
+        for _ in 0..2000 {
+            let read = place.read("/workspace/swapped/secret");
+            assert!(!read.is_ok_and(|text| text.contains("the secret")));
+            let _ = place.write("/workspace/swapped/new", "x");
+            let found = place.call("grep", &json!({"pattern": "the secret", "path": "/workspace"}));
+            assert!(!found.is_ok_and(|text| text.contains("the secret")));
+        }
+        is_over.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    assert_eq!(fs::read_to_string(place.outside.join("secret")).unwrap(), "the secret");
+    assert!(!place.outside.join("new").exists());
+}

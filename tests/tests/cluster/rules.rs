@@ -87,7 +87,7 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         (
             "spec.agents[0]",
             of_agent(&json!({"workspace": {"volume": {}}, "placement": "InProcess"})),
-            "one pod of the agent's own at a time can use the volume",
+            "belongs to a single pod of the agent",
         ),
         (
             "spec.replicas",

@@ -263,7 +263,9 @@ fn the_volume_of_a_workspace_is_where_the_agent_runs() {
     let refused: Vec<String> = refused.into_iter().map(|fault| fault.to_string()).collect();
     assert_eq!(refused.len(), 1, "{refused:?}");
     assert!(
-        refused[0].starts_with("spec.agents[jira].workspace.volume: one pod of the agent's own"),
+        refused[0].starts_with(
+            "spec.agents[jira].workspace.volume: the volume of a workspace belongs to a single pod"
+        ),
         "{refused:?}"
     );
     let here = |variables: Vars<'_>| resolve(&own("distributedAgents: []"), &env(variables)).unwrap().spec;

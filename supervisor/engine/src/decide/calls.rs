@@ -10,7 +10,7 @@ use crate::names::{AgentName, CallId};
 use crate::plan_step::PlanCause;
 use crate::source;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
-use crate::tools::{FILE_TOOLS, apply_output, note_use};
+use crate::tools::{apply_output, note_use, offers_file_tool};
 
 use super::{call_results, compact, guards, model_request, route, tool_limits, workflow};
 
@@ -46,7 +46,10 @@ fn held(state: &RunState) -> BTreeSet<CallId> {
         status => matches!(status, CallStatus::Ready | CallStatus::Running),
     };
     let in_order = state.calls.iter().filter(|call| {
-        call.kind == CallKind::Tool && is_open(call) && state.abilities.traits_of(&call.name).is_in_order
+        let abilities = &state.abilities;
+        let is_in_order =
+            abilities.traits_of(&call.name).is_in_order || offers_file_tool(abilities, &call.name);
+        call.kind == CallKind::Tool && is_open(call) && is_in_order
     });
     in_order.skip(1).filter(|call| call.status == CallStatus::Ready).map(|call| call.id.clone()).collect()
 }
@@ -126,14 +129,10 @@ pub(super) fn tool_finished(
 
 /// Notes the file of the volume that a call of a file tool has written or read.
 fn note_volume(state: &mut RunState, id: &str) {
-    let call = state.calls.iter().find(|call| call.id == id);
-    let is_file_tool = |call: &&PendingCall| {
-        FILE_TOOLS.contains(&&*call.name) && !state.abilities.tools.contains(&call.name)
-    };
-    if let Some((name, arguments)) = call
-        .filter(is_file_tool)
-        .and_then(|call| Some((call.name.clone(), call.arguments.as_object()?.clone())))
-    {
+    let call =
+        state.calls.iter().find(|call| call.id == id && offers_file_tool(&state.abilities, &call.name));
+    let call = call.and_then(|call| Some((call.name.clone(), call.arguments.as_object()?.clone())));
+    if let Some((name, arguments)) = call {
         note_use(state, &name, &arguments);
     }
 }

@@ -12,6 +12,7 @@ use crate::state::{CallKind, CallStatus, Counters, Guards, PendingCall, Phase, R
 use crate::text::AnswerText;
 use crate::tools::offers_files;
 use crate::verification::Unverified;
+use crate::volume::VolumeView;
 use crate::workspace::environment;
 
 use super::{call_results, model_request};
@@ -44,14 +45,19 @@ pub(super) fn begin(state: &mut RunState, message: Arc<Message>, abilities: Abil
     state.unverified = Unverified::default();
     state.condensing = None;
     conversation::repair(&mut state.messages);
-    state.messages.push(with_environment(state, message));
+    let volume = state.volume.take();
+    state.messages.push(with_environment(state, volume.as_ref(), message));
     model_request::ask(state, out);
 }
 
 /// The message, and after it what the workspace contains, if the agent has one.
-fn with_environment(state: &RunState, mut message: Arc<Message>) -> Arc<Message> {
+fn with_environment(
+    state: &RunState,
+    volume: Option<&VolumeView>,
+    mut message: Arc<Message>,
+) -> Arc<Message> {
     let has_workspace = state.abilities.workspace && offers_files(&state.abilities);
-    if let Some(text) = environment(&state.files, state.volume.as_ref()).filter(|_| has_workspace) {
+    if let Some(text) = environment(&state.files, volume).filter(|_| has_workspace) {
         Arc::make_mut(&mut message).parts.push(Part::Text { text: format!("\n\n{text}") });
     }
     message

@@ -6,6 +6,7 @@ use crate::event::{Emit, EventKind};
 use crate::form::Answered;
 use crate::io::Resume;
 use crate::state::{CallKind, CallStatus, Phase, RunState};
+use crate::tools::{WRITE_TOOLS, offers_file_tool};
 
 use super::{call_results, calls, model_request};
 
@@ -26,7 +27,9 @@ fn resume_calls(state: &mut RunState, out: &mut Effects) {
     let mut resumed = Vec::new();
     for call in state.calls.iter_mut().filter(|call| call.status.is_at_work()) {
         if call.kind == CallKind::Tool && call.status == CallStatus::Running {
-            if state.abilities.traits_of(&call.name).is_repeatable {
+            let reads_volume =
+                offers_file_tool(&state.abilities, &call.name) && !WRITE_TOOLS.contains(&&*call.name);
+            if reads_volume || state.abilities.traits_of(&call.name).is_repeatable {
                 resumed.push(calls::perform(call, None));
                 continue;
             }

@@ -67,7 +67,10 @@ fn choose(abilities: &Abilities, name: &str, arguments: Map<String, Value>) -> R
             permitted(abilities, name, &arguments)?;
             start(abilities, name, CallKind::Tool, arguments)
         }
-        _ if offers_file_tool(abilities, name) && abilities.volume && volume::is_meant(name, &arguments) => {
+        _ if offers_file_tool(abilities, name)
+            && abilities.volume
+            && volume::is_on_volume(name, &arguments) =>
+        {
             permit(abilities.writes, name, &arguments)?;
             start(abilities, name, CallKind::Tool, arguments)
         }
@@ -124,7 +127,7 @@ pub(super) fn responds(abilities: &Abilities, name: &str) -> bool {
 pub(super) fn is_immediate(abilities: &Abilities, call: &ToolCall) -> bool {
     let name = &*call.name;
     let is_on_volume =
-        || abilities.volume && parse(call).is_ok_and(|arguments| volume::is_meant(name, &arguments));
+        || abilities.volume && parse(call).is_ok_and(|arguments| volume::is_on_volume(name, &arguments));
     responds(abilities, name)
         || name == TODO_TOOL
         || reads_workflows(abilities, name)

@@ -10,7 +10,9 @@ use crate::form::Form;
 use crate::plan_step::PlanCause;
 use crate::state::{CallKind, CallStatus, PendingCall, Phase, RunState};
 use crate::tools::response::Response;
-use crate::tools::{RESULT_TOOL, TODO_TOOL, run_file_tool, search, todos, with_result, workflow_tools};
+use crate::tools::{
+    RESULT_TOOL, TODO_TOOL, offers_file_tool, run_file_tool, search, todos, with_result, workflow_tools,
+};
 
 use super::call_results;
 use super::finish::Cause;
@@ -109,7 +111,7 @@ fn accept(state: &mut RunState, request: &ToolCall, out: &mut Effects) -> Pendin
                 return not_run(request, text);
             }
             limits::bound_results(&state.abilities, &request.name, &mut arguments);
-            if !state.abilities.tools.contains(&request.name) && request.name == RESULT_TOOL {
+            if request.name == RESULT_TOOL && offers_file_tool(&state.abilities, RESULT_TOOL) {
                 match with_result(state, &request.name, &arguments) {
                     Ok(complete) => arguments = complete,
                     Err(fault) => return closed(request, Err(fault)),

@@ -79,7 +79,7 @@ impl FileTree for VirtualFiles<'_> {
 
     fn text(&self, path: &str) -> Result<Cow<'_, str>, String> {
         let content = self.files.get(path);
-        content.map(|content| Cow::Borrowed(&**content)).ok_or_else(|| missing(path))
+        content.map(|content| Cow::Borrowed(&**content)).ok_or_else(|| missing_file(path))
     }
 
     fn store(&mut self, path: &str, content: String) -> FileResult {
@@ -88,7 +88,7 @@ impl FileTree for VirtualFiles<'_> {
 }
 
 /// The error for a file that does not exist.
-pub fn missing(path: &str) -> String {
+pub fn missing_file(path: &str) -> String {
     format!("failed to open {path}: there is no such file. Use ls to see what there is.")
 }
 
@@ -115,7 +115,7 @@ pub(crate) fn run_file_tool(state: &mut RunState, name: &str, arguments: &Map<St
     let arguments = &with_result(state, name, arguments)?;
     let mut tree = VirtualFiles { files: &mut state.files, rules };
     let mut result = run_file_tool_on(&mut tree, name, arguments, compact_lines)?;
-    if state.abilities.volume && volume::is_elsewhere(name, arguments) {
+    if state.abilities.volume && volume::leaves_volume_out(name, arguments) {
         result.push_str(volume::HINT);
     }
     note_use(state, name, arguments);
@@ -366,7 +366,7 @@ pub(crate) fn apply_output(state: &mut RunState, mut changes: FileChanges) -> Ve
     changes.retain(|path, _| {
         let permit = normalise(path).and_then(|path| {
             if state.abilities.volume && is_under(&path, VOLUME) {
-                return Err(format!("failed to keep {path}: the files below {VOLUME} are on the volume, which the command has hidden."));
+                return Err(format!("failed to store {path}: the files below {VOLUME} are on the volume, which the command has hidden."));
             }
             state.abilities.writes.permit(&path)
         });

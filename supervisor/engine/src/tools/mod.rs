@@ -15,7 +15,7 @@ pub(crate) mod todos;
 pub(crate) mod workflow_tools;
 
 pub use approval::ApprovalPattern;
-pub use files::{FileResult, FileTree, missing, run_file_tool_on};
+pub use files::{FileResult, FileTree, missing_file, run_file_tool_on};
 pub(crate) use files::{
     apply_changes, apply_output, in_folder, note_use, permit, run_file_tool, store_file, with_result,
 };

@@ -152,9 +152,7 @@ fn a_request_says_what_the_volume_holds_and_what_is_left() {
 fn calls_on_the_same_files_run_in_the_order_of_the_turn() {
     let mut abilities = on_a_volume();
     let in_order = ToolTraits { is_in_order: true, ..ToolTraits::default() };
-    for tool in ["write_file", "shell_exec", "read_file"] {
-        abilities.traits.insert(tool.to_owned(), in_order.clone());
-    }
+    abilities.traits.insert("shell_exec".to_owned(), in_order);
     abilities.tools.insert("shell_exec".to_owned());
     let mut sim = begun(abilities);
     let path = json!({"file_path": "/workspace/a", "content": "x"}).to_string();
@@ -186,9 +184,7 @@ fn a_call_waits_also_for_one_that_a_person_has_to_approve() {
     for approves in [true, false] {
         let mut abilities = Abilities { require_approval: vec!["write_file".to_owned()], ..on_a_volume() };
         let in_order = ToolTraits { is_in_order: true, ..ToolTraits::default() };
-        for tool in ["write_file", "shell_exec"] {
-            abilities.traits.insert(tool.to_owned(), in_order.clone());
-        }
+        abilities.traits.insert("shell_exec".to_owned(), in_order);
         abilities.tools.insert("shell_exec".to_owned());
         let mut sim = begun(abilities);
         let path = json!({"file_path": "/workspace/a", "content": "x"}).to_string();
@@ -209,5 +205,19 @@ fn a_call_waits_also_for_one_that_a_person_has_to_approve() {
         }
         sim.tool("x", "done");
         assert_eq!(sim.results().len(), 2);
+    }
+}
+
+#[test]
+fn after_a_crash_what_only_reads_is_repeated_and_a_write_has_an_unknown_outcome() {
+    let arguments =
+        json!({"file_path": "/workspace/a", "content": "x", "old_string": "a", "new_string": "b"});
+    for (tool, is_repeated) in [("read_file", true), ("write_file", false), ("edit_file", false)] {
+        let mut sim = begun(on_a_volume());
+        assert_eq!(calls(&mut sim, tool, &arguments).len(), 1);
+        sim.state = reloaded(&sim.state);
+        let effects = sim.feed(Input::Recovered);
+        let is_run = effects.iter().any(|effect| matches!(effect, Effect::CallTool { .. }));
+        assert_eq!(is_run, is_repeated, "{tool}");
     }
 }

@@ -23,7 +23,7 @@ mod usage;
 mod volume_changes;
 mod walk;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -204,7 +204,7 @@ async fn run_call(
         let written = written.iter().map(String::as_str).collect();
         let changes = collect::collect(&directory.work(), &files, &written)
             .map_err(|error| format!("failed to read the files: {error}"));
-        let on_volume = before.map(|before| before.changes()).unwrap_or_default();
+        let on_volume = before.map_or_else(|| Some(BTreeSet::new()), |before| before.changes());
         Ok(report::tool_output(&ended, changes, on_volume, (limit, &settings)))
     })
     .await

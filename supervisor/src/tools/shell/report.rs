@@ -10,12 +10,13 @@ use super::ShellSettings;
 use super::collect::Changes;
 use super::launch::Ended;
 use super::request::{Ending, Limit, Report};
+use super::volume_changes::MAX_ENTRIES;
 
 /// The output of the tool: what the command wrote, then how it ended and what became of its files.
 pub(super) fn tool_output(
     ended: &Ended,
     changes: Result<Changes, String>,
-    on_volume: BTreeSet<String>,
+    on_volume: Option<BTreeSet<String>>,
     (timeout, settings): (Duration, &ShellSettings),
 ) -> ToolOutput {
     let Report { ending, background } = &ended.report;
@@ -43,7 +44,13 @@ pub(super) fn tool_output(
             BTreeMap::default()
         }
     };
-    if let Some(text) = named("changed on the volume", &on_volume.iter().collect::<Vec<_>>()) {
+    let volume_line = match &on_volume {
+        Some(paths) => named("changed on the volume", &paths.iter().collect::<Vec<_>>()),
+        None => Some(format!(
+            "[changes of the volume are not known: it has more than {MAX_ENTRIES} files and folders]"
+        )),
+    };
+    if let Some(text) = volume_line {
         line(&text);
     }
     let exit_code = exit_code(ending);
@@ -52,7 +59,7 @@ pub(super) fn tool_output(
         is_error: exit_code.is_none(),
         exit_code,
         files,
-        on_volume,
+        on_volume: on_volume.unwrap_or_default(),
         model_use: None,
     }
 }

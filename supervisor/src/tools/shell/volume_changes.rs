@@ -14,7 +14,7 @@ use crate::tools::ShellVolume;
 const MAX_NAMED: usize = 50;
 
 /// Most entries that are compared.
-const MAX_ENTRIES: usize = 20_000;
+pub(super) const MAX_ENTRIES: usize = 20_000;
 
 /// The files of a volume at one time.
 pub(super) struct Snapshot {
@@ -32,10 +32,10 @@ impl Snapshot {
         Self { directory, files }
     }
 
-    /// The files that differ now, by the paths that the model knows; nothing if there are too many to know. They include what
+    /// The files that differ now, by the paths that the model knows; `None` if there are too many to be compared. They include what
     /// others have changed meanwhile.
-    pub(super) fn changes(&self) -> BTreeSet<String> {
-        let (Some(before), Some(now)) = (&self.files, read(&self.directory)) else { return BTreeSet::new() };
+    pub(super) fn changes(&self) -> Option<BTreeSet<String>> {
+        let (before, now) = (self.files.as_ref()?, read(&self.directory)?);
         let changed =
             now.iter().filter(|(path, state)| before.get(*path) != Some(*state)).map(|(path, _)| path);
         let removed = before.keys().filter(|path| !now.contains_key(*path));
@@ -44,7 +44,7 @@ impl Snapshot {
             .map(|path| format!("{VOLUME}/{}", path.replace(char::is_control, "?")))
             .collect();
         // A model must not read, and no run store, what a program unpacks.
-        if paths.len() > MAX_NAMED { [VOLUME.to_owned()].into() } else { paths }
+        Some(if paths.len() > MAX_NAMED { [VOLUME.to_owned()].into() } else { paths })
     }
 }
 
