@@ -27,7 +27,7 @@ const MAX_WORDS: usize = 64;
 const TIE_BREAKER: f32 = 0.3;
 /// What a word in the headings, the title and the document's name is worth beside one in the text. Chosen with half of the
 /// questions in `testdata`; the other half scores no worse.
-const HEADINGS: f32 = 1.5;
+const HEADINGS: f32 = 1.25;
 const TITLE: f32 = 0.5;
 const NAME: f32 = 0.5;
 /// The stems of words that make a question and say nothing of its topic.
