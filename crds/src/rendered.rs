@@ -428,6 +428,10 @@ impl RenderedSpec {
         // The supervisor passes on only the decisions of principals that may decide.
         self.approvers = Vec::new();
         self.store = agent.store.clone().unwrap_or_else(|| self.store.of_agent());
+        // The supervisor has the facts, and answers the agent's calls about them.
+        let memory = self.memory.filter(|_| agent.memory.is_some());
+        self.memory =
+            memory.map(|memory| Memory { ttl_minutes: None, supervisor: false, store: None, ..memory });
         self.agents = self.alone_with_delegates(agent);
         self.supervisor = SupervisorIdentity::default();
         self.answer_mode = AnswerMode::Structured;

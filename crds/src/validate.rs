@@ -373,9 +373,6 @@ impl Found {
             _ => rules::AGENT_REMOTE_ONLY,
         };
         self.rule(path, agent.placement.is_none_or(|placement| supported.includes(placement)), message);
-        let is_remote = agent.placement == Some(AgentPlacement::Remote);
-        let needs_store = agent.tasks.is_some() || agent.memory.is_some();
-        self.rule(path, !(needs_store && is_remote), rules::AGENT_TASKS_REMOTE);
         let volume = agent.workspace.as_ref().and_then(|workspace| workspace.volume.as_ref());
         self.volume(&format!("{path}.workspace.volume"), volume);
         let is_alone =

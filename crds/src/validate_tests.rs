@@ -9,7 +9,7 @@ use super::*;
 use crate::read::resource;
 
 /// A rule, where it is broken, a spec that breaks it and no other, and one that comes close and does not.
-const CASES: [(&str, &str, &str, &str); 65] = [
+const CASES: [(&str, &str, &str, &str); 63] = [
     (
         rules::SERVICE_ACCOUNT,
         "spec.serviceAccount",
@@ -94,18 +94,6 @@ const CASES: [(&str, &str, &str, &str); 65] = [
         "spec.agents[0]",
         "{ agents: [{ name: a, image: b, tools: [c] }] }",
         "{ agents: [{ name: a, image: b, tools: [] }] }",
-    ),
-    (
-        rules::AGENT_TASKS_REMOTE,
-        "spec.agents[0]",
-        "{ agents: [{ name: jira, tasks: {}, placement: Remote }] }",
-        "{ agents: [{ name: jira, tasks: {}, placement: InProcess }, { name: github, tasks: {} }] }",
-    ),
-    (
-        rules::AGENT_TASKS_REMOTE,
-        "spec.agents[0]",
-        "{ agents: [{ name: jira, memory: {}, placement: Remote }] }",
-        "{ memory: { ttlMinutes: 0 }, agents: [{ name: jira, memory: {}, placement: InProcess }, { name: github, memory: {} }] }",
     ),
     (
         rules::AGENT_DELEGATES_SELF,

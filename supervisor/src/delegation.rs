@@ -8,8 +8,10 @@ use async_trait::async_trait;
 use caipe_crds::resolve::MOST_LEVELS;
 use caipe_engine::{
     AgentName, AlwaysAllowed, ApprovedCall, Budget, CallId, DelegateUpdate, DelegationOutcome, FileChanges,
-    Form, Resume,
+    Form, Resume, ToolOutput,
 };
+use serde::Deserialize;
+use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
@@ -44,6 +46,27 @@ pub struct RunInfo {
     pub agents_words: bool,
     /// The files that it shares with the run that delegates to it, if it does.
     pub scratchpad: Option<Scratchpad>,
+    /// The tools that the client answers: the process that delegates the run to this one.
+    pub client_tools: Arc<[String]>,
+}
+
+/// A call of a remote agent's tool that the client answers.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub struct ClientCall {
+    /// The id of the call in the agent's run.
+    pub call: CallId,
+    pub tool: String,
+    pub arguments: Value,
+}
+
+/// The tools of a remote agent that this process answers, because they are about what only it has.
+#[async_trait]
+pub trait ClientTools: Send + Sync + fmt::Debug {
+    /// Their names. There may be none at the time.
+    fn names(&self) -> Vec<String>;
+
+    /// Answers a call of the agent to which this run delegates. Calls may be repeated.
+    async fn call(&self, asked: ClientCall, run: RunInfo, cancel: CancellationToken) -> ToolOutput;
 }
 
 /// The files that an agent shares with the run that delegates to it.

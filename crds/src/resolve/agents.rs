@@ -119,12 +119,6 @@ fn render(
 ) -> Option<RenderedAgent> {
     let entry = catalogue::of_agent(agent);
     let placement = placement_of(cx, agent, requests)?;
-    let needs_store = [("tasks", agent.tasks.is_some()), ("memory", agent.memory.is_some())];
-    if let Some((field, _)) = needs_store.into_iter().find(|(_, is_set)| *is_set)
-        && matches!(placement, Placement::Remote { .. })
-    {
-        cx.fault(format!("spec.agents[{}].{field}", agent.name), rules::AGENT_TASKS_REMOTE);
-    }
     if has_volume(agent) && cx.in_cluster() && placement == (Placement::InProcess {}) {
         cx.fault(format!("spec.agents[{}].workspace.volume", agent.name), rules::WORKSPACE_VOLUME);
     }

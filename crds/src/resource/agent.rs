@@ -27,7 +27,6 @@ use super::tool_domains::{
     validation = Rule::new("!has(self.delegates) || !(self.name in self.delegates)").message(rules::AGENT_DELEGATES_SELF),
     validation = Rule::new("!has(self.external) || !(has(self.secretRef) || (has(self.env) && size(self.env) > 0) || has(self.resources) || has(self.replicas) || has(self.serviceAccount) || has(self.podTemplate))").message(rules::AGENT_EXTERNAL_POD),
     validation = Rule::new("!(has(self.external) || has(self.image)) || !has(self.placement) || self.placement == 'Remote'").message(rules::AGENT_REMOTE_ONLY),
-    validation = Rule::new("!(has(self.tasks) || has(self.memory)) || !has(self.placement) || self.placement != 'Remote'").message(rules::AGENT_TASKS_REMOTE),
     validation = Rule::new(rules::WORKSPACE_VOLUME_CEL).message(rules::WORKSPACE_VOLUME),
     validation = Rule::new(rules::SIDECAR_PORTS_CEL).message(rules::SIDECAR_PORTS),
 )]
@@ -101,12 +100,12 @@ pub struct Agent {
     /// The tools `list_models` and `ask_model`: questions to other models.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub models: Option<ModelTools>,
-    /// The tools `tasks_list` and `tasks_get`: the tasks of the person on this supervisor. The agent must run in the supervisor's
-    /// process, which has the store.
+    /// The tools `tasks_list` and `tasks_get`: the tasks of the person on this supervisor. The supervisor answers the calls of a
+    /// remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tasks: Option<TaskTools>,
-    /// The tools `memory_save`, `memory_search` and `memory_forget`: facts about each person for later conversations. The agent must run in
-    /// the supervisor's process.
+    /// The tools `memory_save`, `memory_search` and `memory_forget`: facts about each person for later conversations. The supervisor
+    /// answers the calls of a remote agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub memory: Option<MemoryTools>,
     /// What the agent may do by itself. The default is `Ask`.

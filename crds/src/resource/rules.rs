@@ -28,8 +28,6 @@ pub const AGENT_RESERVED: &str = "`all`, `user-input`, `rag`, `supervisor` and `
 pub const AGENT_KIND: &str = "an agent has one source, an identity of your own, an external URL or an image: set at most one of identity, external and image";
 /// An agent of another program has its own tools.
 pub const AGENT_FOREIGN_TOOLS: &str = "an external agent or an image brings its own tools and model: take out mcp, tools, requireApproval, allowAlways, readTools, autoApprove, delegates, mode, skills, shell, web, workspace, verification, introspection, models, tasks, memory, maxTurns, maxAnswerWords, model and store";
-/// Only the supervisor's process has its store.
-pub const AGENT_TASKS_REMOTE: &str = "the tasks of a person, and the facts about it, are in the store of the supervisor, which a remote agent does not reach: remove tasks and memory, or set placement to InProcess";
 /// No agent gets its own task back.
 pub const AGENT_DELEGATES_SELF: &str = "an agent does not delegate to itself: remove it from delegates";
 /// An approver is one claim of a token.
@@ -182,7 +180,7 @@ pub const AUTH_EMPTY: &str =
     "auth without a way in locks everybody out: set sharedKey or oauth2, or take auth out";
 
 /// The rules that the definition contains too.
-pub const ALL: [&str; 48] = [
+pub const ALL: [&str; 47] = [
     SLACK_ENV,
     SKILL_SOURCE,
     SKILL_SOURCE_NAME,
@@ -203,7 +201,6 @@ pub const ALL: [&str; 48] = [
     AGENT_RESERVED,
     AGENT_KIND,
     AGENT_FOREIGN_TOOLS,
-    AGENT_TASKS_REMOTE,
     AGENT_DELEGATES_SELF,
     AGENT_EXTERNAL_POD,
     AGENT_REMOTE_ONLY,

@@ -1,6 +1,7 @@
 //! The events of a run for its clients. Typed: names, texts and emojis belong to the wire binding alone.
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::budget::LimitKind;
 use crate::file_rights::FileChanges;
@@ -68,6 +69,12 @@ pub enum EventKind {
         /// The result for clients, truncated.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         output: Option<String>,
+    },
+    /// A running call that the client answers, which is the agent that delegates the run.
+    ClientCall {
+        call: CallId,
+        tool: String,
+        arguments: Value,
     },
     DelegationStarted {
         call: CallId,

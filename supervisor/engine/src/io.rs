@@ -56,6 +56,10 @@ pub enum Input {
         /// A sign, then one line.
         text: String,
     },
+    /// A running call is of a tool that the client of the run answers.
+    CallClient {
+        call: CallId,
+    },
     Delegate {
         call: CallId,
         update: DelegateUpdate,
@@ -280,6 +284,7 @@ impl Input {
             self,
             Self::ModelDelta { .. }
                 | Self::ToolProgress { .. }
+                | Self::CallClient { .. }
                 | Self::Delegate { update: DelegateUpdate::Event { place: None, .. }, .. }
         )
     }

@@ -175,7 +175,12 @@ impl Agent {
         // The tools of a server that is not ready are not known. Read before the tools, which it may publish in between.
         let is_known = self.tools.servers.view().servers.iter().all(|it| it.phase == ServerPhase::Ready);
         let tools = self.tools.list();
-        let permitted = self.tool_policy.permitted(tools.iter());
+        let mut permitted = self.tool_policy.permitted(tools.iter());
+        for tool in
+            tools.iter().filter(|tool| tool.needs_client && !run.client_tools.contains(&tool.spec.name))
+        {
+            permitted.offered.remove(&tool.spec.name);
+        }
         let offered = || tools.iter().filter(|tool| permitted.offered.contains(&tool.spec.name));
         let patterns = self.require_approval.iter().chain(&*run.require_approval);
         let mut require_approval = approvals::resolved(patterns, tools.iter());

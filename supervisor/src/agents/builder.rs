@@ -34,7 +34,7 @@ use crate::mcp::{ServerSpec, Toolbox};
 use crate::memory::MemorySlot;
 use crate::remote::{NO_ADDRESS, RemoteBackend, RemoteTarget, remote_target};
 use crate::secrets::with_secrets;
-use crate::tools::{TaskReaderSlot, ToolSources};
+use crate::tools::{ClientCalls, TaskReaderSlot, ToolSources};
 
 /// The name of the supervisor in logs and stored states.
 const SUPERVISOR: &str = "supervisor";
@@ -62,6 +62,8 @@ pub(super) struct InstanceFactory {
     pub(super) tasks: TaskReaderSlot,
     /// What agents remember about people, once the process serves them.
     pub(super) memory: MemorySlot,
+    /// The calls that the clients of this process answer.
+    pub(super) client_calls: ClientCalls,
     pub(super) shutdown: CancellationToken,
 }
 
@@ -76,7 +78,19 @@ impl InstanceFactory {
         let (cards, probe_permits) = (Arc::default(), Arc::new(Semaphore::new(CONCURRENT_PROBES)));
         let remote_http = caipe_a2a::client::http_builder().build()?;
         let (delegates, tasks, memory) = (Arc::default(), TaskReaderSlot::default(), MemorySlot::default());
-        Ok(Self { http, remote_http, cards, probe_permits, delegates, skills, tasks, memory, shutdown })
+        let client_calls = ClientCalls::default();
+        Ok(Self {
+            http,
+            remote_http,
+            cards,
+            probe_permits,
+            delegates,
+            skills,
+            tasks,
+            memory,
+            client_calls,
+            shutdown,
+        })
     }
 
     pub(super) fn with<'a>(&'a self, settings: &'a Settings) -> InstanceBuilder<'a> {
@@ -263,7 +277,8 @@ impl InstanceBuilder<'_> {
 
     fn target(&self, spec: &InstanceSpec) -> Result<RemoteTarget, String> {
         let PlacementSettings::Remote { silence } = &spec.settings else { return Err(NO_ADDRESS.to_owned()) };
-        remote_target(&spec.agent, &self.settings.env, *silence)
+        let target = remote_target(&spec.agent, &self.settings.env, *silence)?;
+        Ok(RemoteTarget { client_tools: self.client_tools(&spec.agent), ..target })
     }
 }
 

@@ -21,7 +21,7 @@ use crate::config::Settings;
 use crate::https::NoHttps;
 use crate::memory::{FactOwners, Memory};
 use crate::skills::{self, SkillsError};
-use crate::tools::TaskReader;
+use crate::tools::{ClientCalls, TaskReader};
 
 /// The interval at which an instance that is not ready is checked without a change of its phase.
 const CHECK_INTERVAL: Duration = Duration::from_secs(1);
@@ -161,6 +161,11 @@ impl AgentRegistry {
     /// Lets agents remember facts about the people that they work for.
     pub fn serve_memory(&self, memory: Memory, owners: Weak<dyn FactOwners>) {
         self.factory.memory.set(memory, owners);
+    }
+
+    /// The calls that the clients of this process answer.
+    pub fn client_calls(&self) -> ClientCalls {
+        self.factory.client_calls.clone()
     }
 
     /// The skills.

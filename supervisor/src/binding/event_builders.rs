@@ -11,7 +11,7 @@ use caipe_view::activity::ActivityStatus;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
-use super::request::SCRATCHPAD;
+use super::request::{CLIENT_TOOL_CALL, SCRATCHPAD};
 use super::wire_texts;
 
 /// Makes the events of one task.
@@ -142,6 +142,18 @@ impl Wire {
         let (id, part) = (self.id(), Part::data(json!(files)));
         let description = "Changed shared files";
         self.artifact(Chunk { id, name: SCRATCHPAD, description, part, metadata, append: false, last: true })
+    }
+
+    /// A call of a tool that the client answers.
+    pub(super) fn client_call(
+        &mut self,
+        (call, tool): (&str, &str),
+        arguments: &Value,
+        metadata: Metadata,
+    ) -> Event {
+        let (id, name, description) = (self.id(), CLIENT_TOOL_CALL, "Call for the client");
+        let part = Part::data(json!({ "call": call, "tool": tool, "arguments": arguments }));
+        self.artifact(Chunk { id, name, description, part, metadata, append: false, last: true })
     }
 
     pub(super) fn artifact(&self, chunk: Chunk<'_>) -> Event {

@@ -31,8 +31,9 @@ pub use card::{CardSecurity, agent_card, card, extended_card};
 pub use initial_task::{opening, retain_answer, state, summary};
 pub use presentation::Presentation;
 pub use request::{
-    ALWAYS_ALLOWED, APPROVED_CALLS, APPROVER_AS, DELEGATION_PATH, REQUIRE_APPROVAL, Reply, Request,
-    SCRATCHPAD, SENT_BY, USER_EMAIL, shared_files,
+    ALWAYS_ALLOWED, APPROVED_CALLS, APPROVER_AS, CLIENT_TOOL_CALL, CLIENT_TOOL_RESULT, CLIENT_TOOLS,
+    ClientToolResult, DELEGATION_PATH, REQUIRE_APPROVAL, Reply, Request, SCRATCHPAD, SENT_BY, USER_EMAIL,
+    client_tools, shared_files,
 };
 
 pub(crate) use event_builders::{limit_notice, skill_notice};

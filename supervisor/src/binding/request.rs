@@ -7,7 +7,7 @@ use caipe_engine::{
     ANSWER_FIELD, ApprovedCall, BoundDecision, Decision, FieldType, Form, FormField, SCRATCHPAD_BYTES,
 };
 use caipe_model::{Message, Role};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::ACTIVITY_EXTENSION;
@@ -27,6 +27,16 @@ pub const APPROVED_CALLS: &str = "approved_calls";
 /// The member of a message's metadata with the files that a supervisor shares with the agent, by path; the name of the artifact with
 /// those that the agent has changed.
 pub const SCRATCHPAD: &str = "scratchpad";
+
+/// The member of a message's metadata in which a supervisor names the tools of the agent that it answers itself.
+pub const CLIENT_TOOLS: &str = "client_tools";
+
+/// The name of the artifact with a call that the supervisor answers.
+pub const CLIENT_TOOL_CALL: &str = "client_tool_call";
+
+/// The member of a message's metadata that says which call the message answers: its `call`, and whether it `is_error`. The text of
+/// the message is the result.
+pub const CLIENT_TOOL_RESULT: &str = "client_tool_result";
 
 /// The member of a message's metadata with the names of the agents on the way to the agent that gets it, the latter last.
 pub const DELEGATION_PATH: &str = "delegation_path";
@@ -102,6 +112,7 @@ impl Request {
         }
         let metadata = message.metadata.as_ref();
         shared_files(metadata)?;
+        client_tools(metadata)?;
         let user = text_member(metadata, USER_EMAIL).or_else(|| user_line(&text).map(str::to_owned));
         let trace_id =
             text_member(metadata, "trace_id").map(|id| id.to_lowercase()).filter(|id| is_trace_id(id));
@@ -226,6 +237,39 @@ pub fn shared_files(metadata: Option<&Metadata>) -> Result<Option<BTreeMap<Strin
         return Err(format!("message.metadata.{SCRATCHPAD}: give at most {SCRATCHPAD_BYTES} bytes of text"));
     }
     Ok(Some(files))
+}
+
+/// The tools that the delegating supervisor answers. They are no part of a [`Request`] either.
+///
+/// # Errors
+/// If they cannot be read as a whole.
+pub fn client_tools(metadata: Option<&Metadata>) -> Result<Vec<String>, String> {
+    patterns(metadata, CLIENT_TOOLS)
+}
+
+/// The answer of a client to a call of a tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClientToolResult {
+    /// The id of the call.
+    pub call: String,
+    /// Whether the call has failed.
+    #[serde(default)]
+    pub is_error: bool,
+}
+
+impl ClientToolResult {
+    /// The answer in a message, and its text; `None` if it is another message.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(message: &A2aMessage) -> Result<Option<(Self, String)>, String> {
+        let member = message.metadata.as_ref().and_then(|metadata| metadata.get(CLIENT_TOOL_RESULT));
+        let Some(member) = member else { return Ok(None) };
+        let answer = Deserialize::deserialize(member)
+            .map_err(|error| format!("message.metadata.{CLIENT_TOOL_RESULT}: {error}"))?;
+        let texts = message.parts.iter().filter_map(|part| readable(&part.content));
+        Ok(Some((answer, texts.collect::<Vec<_>>().join("\n"))))
+    }
 }
 
 /// The decisions in a text, as a client without forms sends them: lines with the codes of approvals, `field: value` lines

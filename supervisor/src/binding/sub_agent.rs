@@ -88,6 +88,9 @@ impl SubAgent {
                 Vec::new()
             }
             EventKind::ScratchpadChanged { files } => vec![self.wire.shared_files(files, source(&name))],
+            EventKind::ClientCall { call, tool, arguments } => {
+                vec![self.wire.client_call((call, tool), arguments, source(&name))]
+            }
             EventKind::Finished { outcome } => self.finished(outcome),
             EventKind::DelegationStarted { agent, .. } => {
                 self.open.task_started(agent.as_str());

@@ -115,7 +115,9 @@ impl Supervisor {
                 self.delegated(call, agent.as_str(), *end, text)
             }
             // A supervisor that serves people shares files with no other run.
-            EventKind::Noticed { .. } | EventKind::ScratchpadChanged { .. } => Vec::new(),
+            EventKind::Noticed { .. }
+            | EventKind::ScratchpadChanged { .. }
+            | EventKind::ClientCall { .. } => Vec::new(),
             EventKind::Limited { text, .. } => {
                 let metadata = self.notification_metadata("supervisor", None);
                 vec![self.wire.limited("supervisor", text, metadata)]

@@ -32,6 +32,8 @@ pub struct OfferedTool {
     pub known_names: Vec<String>,
     /// The estimated tokens of its description and schema.
     pub tokens: u64,
+    /// Whether the client of a run answers its calls, so that runs of other clients do not have it.
+    pub needs_client: bool,
 }
 
 impl OfferedTool {
@@ -40,12 +42,25 @@ impl OfferedTool {
         !self.names.is_empty()
     }
 
+    /// The same tools, answered by the client.
+    pub fn by_client(tools: &[Self]) -> Arc<[Self]> {
+        tools.iter().map(|tool| Self { needs_client: true, ..tool.clone() }).collect()
+    }
+
     /// A tool that people know by its name for the model only.
     pub fn new(spec: ToolSpec, class: ToolClass) -> Self {
         let known_names = vec![spec.name.clone()];
         let bytes = spec.name.len() + spec.description.len() + spec.schema.to_string().len();
         let tokens = u64::try_from(bytes.div_ceil(TOKEN_BYTES)).unwrap_or(u64::MAX);
-        Self { spec, class, traits: ToolTraits::default(), names: Vec::new(), known_names, tokens }
+        Self {
+            spec,
+            class,
+            traits: ToolTraits::default(),
+            names: Vec::new(),
+            known_names,
+            tokens,
+            needs_client: false,
+        }
     }
 }
 

@@ -150,6 +150,8 @@ impl Server {
             registry.serve_tasks(Arc::downgrade(&reader));
             let owners: Arc<dyn FactOwners> = runs.clone();
             registry.serve_memory(memory.clone(), Arc::downgrade(&owners));
+        } else {
+            runs.take_answers_to(registry.client_calls());
         }
         let pushes = pushes(args, &runs, &store)?;
         let cards = signed_cards(args, config, config.settings, address, security)?;

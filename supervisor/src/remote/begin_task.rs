@@ -53,6 +53,7 @@ impl Call<'_> {
             let reader = self.reader(client);
             let is_ours = reader.is_ours();
             let message = request::opening(self.delegation, &self.ids, &self.backend.target.require_approval);
+            let message = request::with_client_tools(message, &self.client_tools());
             let stream = client.follow(SendMessageRequest::new(message));
             let error = match self.follow(client, stream, reader, None).await {
                 Ok(last) => return last,

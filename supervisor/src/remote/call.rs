@@ -14,10 +14,15 @@ use super::failure::{self, End, RemoteFailure};
 use super::reader::Reader;
 use super::request::{self, Ids};
 use super::{FIRST_WAIT, RemoteBackend, SHORT_CALL, TRIES, form};
-use crate::delegation::{Delegation, DelegationEnd, DelegationEvent, MOVED, Scratchpad, one_form};
+use crate::delegation::{
+    ClientCall, ClientTools, Delegation, DelegationEnd, DelegationEvent, MOVED, Scratchpad, one_form,
+};
 
 /// Most times that a delegation is started again because the agent has lost its task.
 const MOST_REPEATS: u32 = 3;
+
+/// The time limit for answering a call of the agent, as long as the agent waits.
+const CLIENT_CALL: Duration = Duration::from_mins(1);
 
 /// The interval for polling a task that cannot be followed.
 const POLL: Duration = Duration::from_secs(1);
@@ -155,6 +160,7 @@ impl Call<'_> {
                         last = Some(task.clone());
                     }
                     self.send_all(reader.read(Event::from(task).into())).await;
+                    self.answer_calls(client, &mut reader, known).await;
                 }
                 Err(error) if error.is_transient() && answered.elapsed() < silence => {}
                 Err(error) => return self.lost(reader, &RemoteFailure::Lost(error)).await,
@@ -215,6 +221,9 @@ impl Call<'_> {
             self.accepted(&event, &mut known).await;
             // Waits for a slow delegating run, which also slows the reading of the stream.
             let listens = self.send_all(reader.read(event)).await;
+            if let Some(known) = &known {
+                self.answer_calls(client, &mut reader, known).await;
+            }
             if reader.end().is_some() {
                 let task = known.as_ref().map(|known| known.task.as_str());
                 return Ok(self.conclude(client, reader, task).await);
@@ -333,6 +342,47 @@ impl Call<'_> {
             }
             Err(_) => tracing::warn!(agent = %name, task, "failed to stop a remote task in time"),
         }
+    }
+
+    /// The names of the agent's tools that this process answers.
+    pub(super) fn client_tools(&self) -> Vec<String> {
+        self.backend.target.client_tools.as_ref().map(|tools| tools.names()).unwrap_or_default()
+    }
+
+    /// Answers the agent's calls that wait for this process. What follows in the stream waits, so that a process that takes over
+    /// never misses one. An agent that gets no answer continues after a while.
+    async fn answer_calls(&self, client: &A2aClient, reader: &mut Reader, known: &RemoteTask) {
+        let Some(tools) = &self.backend.target.client_tools else { return };
+        for asked in reader.client_calls() {
+            let (name, tool) = (&self.backend.target.name, asked.tool.clone());
+            let answered = self.answer_call(client, &**tools, asked, known);
+            let failure = match tokio::time::timeout(CLIENT_CALL, answered).await {
+                Ok(Ok(())) => continue,
+                Ok(Err(error)) => error.category(),
+                Err(_) => "time limit",
+            };
+            tracing::warn!(agent = %name, tool, failure, "failed to answer a call of a remote agent");
+        }
+    }
+
+    async fn answer_call(
+        &self,
+        client: &A2aClient,
+        tools: &dyn ClientTools,
+        asked: ClientCall,
+        known: &RemoteTask,
+    ) -> Result<(), ClientError> {
+        let call = asked.call.clone();
+        let output = tools.call(asked, self.delegation.run.clone(), self.cancel.child_token()).await;
+        let request = request::client_result(&self.ids, (&known.task, &known.context), &call, &output);
+        let mut wait = FIRST_WAIT;
+        while let Err(error) = client.send(request.clone()).await {
+            if !error.is_transient() || self.cancel.is_cancelled() {
+                return Err(error);
+            }
+            self.pause(&mut wait).await;
+        }
+        Ok(())
     }
 
     async fn lost(&self, mut reader: Reader, failure: &RemoteFailure) -> DelegationEnd {

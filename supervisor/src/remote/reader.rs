@@ -28,7 +28,8 @@ use super::form;
 use super::open_calls::OpenCalls;
 use super::probe::{is_alike, is_ours};
 use super::status_text::{self, Notice};
-use crate::binding::SCRATCHPAD;
+use crate::binding::{CLIENT_TOOL_CALL, SCRATCHPAD};
+use crate::delegation::ClientCall;
 
 /// Most notifications of a task that are recognized when they are repeated.
 const MOST_SEEN: usize = 100_000;
@@ -69,6 +70,8 @@ pub(super) struct Reader {
     is_repeatable: bool,
     /// The shared files that the agent has changed.
     changed_files: FileChanges,
+    /// The agent's calls that wait for this process.
+    client_calls: Vec<ClientCall>,
     end: Option<End>,
 }
 
@@ -106,6 +109,11 @@ impl Reader {
 
     pub(super) fn changed_files(&mut self) -> FileChanges {
         std::mem::take(&mut self.changed_files)
+    }
+
+    /// The agent's calls that wait for this process, each once.
+    pub(super) fn client_calls(&mut self) -> Vec<ClientCall> {
+        std::mem::take(&mut self.client_calls)
     }
 
     pub(super) fn forms(&mut self) -> Vec<Form> {
@@ -181,6 +189,7 @@ impl Reader {
         let mut events = Vec::new();
         self.answer.discard_artifacts();
         self.forms.clear();
+        self.client_calls.clear();
         for artifact in &task.artifacts {
             if !is_notification(artifact) || self.is_new(&artifact.artifact_id, &artifact.text()) {
                 events.extend(self.artifact(artifact, Join::Replace));
@@ -287,6 +296,9 @@ impl Reader {
             SCRATCHPAD if self.is_ours => {
                 self.changed_files = artifact.parts.first().and_then(shared_files).unwrap_or_default();
             }
+            CLIENT_TOOL_CALL if self.is_ours && self.client_calls.len() < MOST_ASKED => {
+                self.client_calls.extend(artifact.parts.first().and_then(client_call));
+            }
             "execution_plan_update" | "execution_plan_status_update" => {}
             "status_update" => self.answer.add_status_text(text),
             _ => self.form_or_piece(artifact, text, join),
@@ -315,7 +327,10 @@ impl Reader {
             return None;
         };
         match &mut kind {
-            EventKind::ToolFinished { output, .. } => *output = self.calls.take_output(&call),
+            EventKind::ToolFinished { output, .. } => {
+                *output = self.calls.take_output(&call);
+                self.client_calls.retain(|open| open.call != call);
+            }
             EventKind::DelegationStarted { agent, .. } if self.asked.len() < MOST_ASKED => {
                 self.asked.insert(agent.as_str().to_owned());
             }
@@ -408,6 +423,12 @@ impl Reader {
 fn shared_files(part: &Part) -> Option<FileChanges> {
     let Content::Data(data) = &part.content else { return None };
     FileChanges::deserialize(data).ok()
+}
+
+/// The call that a part contains; `None` if it contains anything else.
+fn client_call(part: &Part) -> Option<ClientCall> {
+    let Content::Data(data) = &part.content else { return None };
+    ClientCall::deserialize(data).ok()
 }
 
 /// A piece of text, unless it is empty.

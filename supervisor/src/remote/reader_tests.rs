@@ -415,3 +415,43 @@ fn a_card_that_declares_our_extension_is_ours() {
     assert!(Reader::new(&AgentName::new("a"), &card, "c").is_ours());
     assert!(!reader().is_ours());
 }
+
+/// A process that takes over reads the whole task.
+#[test]
+fn the_calls_for_this_process_are_those_without_a_result() {
+    let asked = |call: &str| {
+        json!({
+            "artifactId": format!("ask-{call}"), "name": "client_tool_call", "metadata": sub_agent("argocd"),
+            "parts": [{ "data": { "call": call, "tool": "memory_save", "arguments": { "fact": "x" } } }],
+        })
+    };
+    let ended = |call: &str| {
+        let facts =
+            json!({ "event": "tool_end", "tool": "memory_save", "callId": call, "status": "completed" });
+        part(&format!("end-{call}"), "tool_notification_end", "", "", typed(facts, "argocd", "sub-agent"))
+    };
+    let calls = |reader: &mut Reader| -> Vec<String> {
+        reader.client_calls().into_iter().map(|asked| asked.call).collect()
+    };
+    let mut foreign = reader();
+    foreign.read(event(update(asked("a"), false)));
+    assert!(calls(&mut foreign).is_empty(), "of another program");
+
+    let mut ours = reader();
+    ours.read(event(update(ended("z"), false)));
+    let mut read = |artifact: Value| {
+        ours.read(event(update(artifact, false)));
+        calls(&mut ours)
+    };
+    assert_eq!(read(asked("a")), ["a"]);
+    assert!(read(ended("a")).is_empty());
+    assert_eq!(read(asked("a")), ["a"], "an agent that has restarted asks again");
+
+    let mut late = reader();
+    let artifacts = [ended("z"), asked("a"), ended("a"), asked("b")];
+    let status = json!({ "state": "TASK_STATE_WORKING" });
+    late.read(event(
+        json!({ "task": { "id": "t", "contextId": "c", "status": status, "artifacts": artifacts } }),
+    ));
+    assert_eq!(calls(&mut late), ["b"]);
+}

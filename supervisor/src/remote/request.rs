@@ -1,13 +1,16 @@
 //! Messages to an agent: stable ids, so that a repeated message is recognized, and metadata for upstream's agents. Pure.
 
 use caipe_a2a::client::CallOptions;
-use caipe_a2a::model::{Message, Metadata, Part, Role};
-use caipe_engine::{AgentName, Answered};
+use caipe_a2a::model::{Message, Metadata, Part, Role, SendMessageRequest};
+use caipe_engine::{AgentName, Answered, ToolOutput};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::form;
-use crate::binding::{ALWAYS_ALLOWED, APPROVED_CALLS, DELEGATION_PATH, REQUIRE_APPROVAL, SCRATCHPAD};
+use crate::binding::{
+    ALWAYS_ALLOWED, APPROVED_CALLS, CLIENT_TOOL_RESULT, CLIENT_TOOLS, ClientToolResult, DELEGATION_PATH,
+    REQUIRE_APPROVAL, SCRATCHPAD,
+};
 use crate::delegation::{Delegation, RunInfo};
 
 /// The namespace of all ids.
@@ -87,6 +90,31 @@ pub(super) fn opening(delegation: &Delegation, ids: &Ids, require_approval: &[St
     metadata.insert(DELEGATION_PATH.to_owned(), json!(agents));
     message.metadata = Some(metadata);
     message
+}
+
+/// The same message, which names the tools that this process answers.
+pub(super) fn with_client_tools(mut message: Message, tools: &[String]) -> Message {
+    if !tools.is_empty() {
+        message.metadata.get_or_insert_default().insert(CLIENT_TOOLS.to_owned(), json!(tools));
+    }
+    message
+}
+
+/// The message with the result of a call that this process answers.
+pub(super) fn client_result(
+    ids: &Ids,
+    (task, context): (&str, &str),
+    call: &str,
+    output: &ToolOutput,
+) -> SendMessageRequest {
+    let id = id(&[ids.message.as_bytes(), call.as_bytes()]);
+    let mut message = Message::new(Role::User, id, vec![Part::text(&output.content)]).within(task, context);
+    let result = ClientToolResult { call: call.to_owned(), is_error: output.is_error };
+    message.metadata.get_or_insert_default().insert(CLIENT_TOOL_RESULT.to_owned(), json!(result));
+    let mut request = SendMessageRequest::new(message);
+    let configuration = request.configuration.get_or_insert_default();
+    (configuration.return_immediately, configuration.history_length) = (true, Some(0));
+    request
 }
 
 /// The message that answers the question of a waiting task. The same answer to the same interactions has the same id in every

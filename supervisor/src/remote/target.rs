@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::{HeaderMap, HeaderName, HeaderValue};
@@ -12,6 +13,7 @@ use caipe_engine::AgentName;
 use url::Url;
 
 use crate::config::Environment;
+use crate::delegation::ClientTools;
 use crate::mcp::fill;
 use crate::secrets::with_secrets;
 
@@ -30,6 +32,8 @@ pub struct RemoteTarget {
     pub silence: Duration,
     /// Tools that need a person's approval, in addition to those that the agent's own process configures.
     pub require_approval: Vec<String>,
+    /// The tools of the agent that this process answers, if there are any.
+    pub client_tools: Option<Arc<dyn ClientTools>>,
 }
 
 /// Omits the path of the address and the header values, which may be secret.
@@ -58,7 +62,8 @@ pub(crate) fn remote_target(
     let url = url.parse().map_err(|error| format!("failed to read its address: {error}"))?;
     let name = AgentName::new(&agent.name);
     let require_approval = agent.require_approval.clone();
-    let mut target = RemoteTarget { name, url, headers: HeaderMap::new(), silence, require_approval };
+    let (client_tools, all) = (None, HeaderMap::new());
+    let mut target = RemoteTarget { name, url, headers: all, silence, require_approval, client_tools };
     for (name, template) in headers {
         let (name, value) = header(name, template, &env)?;
         target.headers.insert(name, value);

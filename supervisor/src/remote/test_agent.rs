@@ -125,6 +125,7 @@ impl TestAgent {
         let require_approval = patterns.iter().map(|pattern| (*pattern).to_owned()).collect();
         backend_of(RemoteTarget {
             require_approval,
+            client_tools: None,
             ..target(&self.url, HeaderMap::new(), Duration::from_secs(20))
         })
     }
@@ -137,7 +138,7 @@ pub(super) fn backend(url: &str, headers: HeaderMap, silence: Duration) -> Arc<R
 
 fn target(url: &str, headers: HeaderMap, silence: Duration) -> RemoteTarget {
     let (name, url) = (AgentName::new("jira"), url.parse().unwrap());
-    RemoteTarget { name, url, headers, silence, require_approval: Vec::new() }
+    RemoteTarget { name, url, headers, silence, require_approval: Vec::new(), client_tools: None }
 }
 
 fn backend_of(target: RemoteTarget) -> Arc<RemoteBackend> {

@@ -43,7 +43,9 @@ impl EffectRunner {
                 // A run that is part of a limited one is limited itself, unless the outer one only counts.
                 let remaining = state.remaining_budget().map(Arc::new).or_else(|| self.run.remaining.clone());
                 let scratchpad = self.agent.shared_with(&agent, state);
-                let run = RunInfo { approved, remaining, scratchpad, ..self.run.clone() };
+                // The client answers the calls of this agent only.
+                let client_tools = Arc::default();
+                let run = RunInfo { approved, remaining, scratchpad, client_tools, ..self.run.clone() };
                 self.delegate(call, &agent, prompt, resume, run);
             }
             Effect::Abort { calls } => self.abort(&calls),
@@ -172,8 +174,13 @@ async fn forward_progress(
     mut received: mpsc::Receiver<Progress>,
     sender: &mpsc::Sender<QueuedInput>,
 ) {
-    while let Some(Progress { agent, text }) = received.recv().await {
-        let _ = sender.send(Input::ToolProgress { call: call.clone(), agent, text }.into()).await;
+    while let Some(progress) = received.recv().await {
+        let call = call.clone();
+        let input = match progress {
+            Progress::Line { agent, text } => Input::ToolProgress { call, agent, text },
+            Progress::AsksClient => Input::CallClient { call },
+        };
+        let _ = sender.send(input.into()).await;
     }
 }
 

@@ -245,6 +245,7 @@ impl TaskEventLog {
             remaining: None,
             agents_words: request.as_ref().is_some_and(|request| request.agents_words),
             scratchpad: None,
+            client_tools: self.client_tools().into(),
             require_approval: require_approval.into(),
         }
     }
@@ -261,8 +262,18 @@ impl TaskEventLog {
 
     /// The files that the delegating supervisor shares.
     pub(super) fn scratchpad(&self) -> Option<BTreeMap<String, String>> {
-        let metadata = Metadata::deserialize(self.record.request.get("metadata")?).ok()?;
-        binding::shared_files(Some(&metadata)).ok()?
+        binding::shared_files(Some(&self.metadata()?)).ok()?
+    }
+
+    /// The tools that the delegating supervisor answers.
+    fn client_tools(&self) -> Vec<String> {
+        let metadata = self.metadata();
+        binding::client_tools(metadata.as_ref()).unwrap_or_default()
+    }
+
+    /// The metadata of the message that started the task.
+    fn metadata(&self) -> Option<Metadata> {
+        Metadata::deserialize(self.record.request.get("metadata")?).ok()
     }
 
     /// Ends the task as failed.

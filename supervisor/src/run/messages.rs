@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use caipe_a2a::model::Message;
 use caipe_a2a::server::TaskLog;
+use caipe_engine::ToolOutput;
 use caipe_store::{Commit, MAX_ID_BYTES, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -18,7 +19,7 @@ use super::error::{MOST_RUNS, RunError};
 use super::event_log::{TaskEventLog, now, wire_log};
 use super::service::Runs;
 use super::start::RunTrigger;
-use crate::binding::{self, Reply, Request};
+use crate::binding::{self, ClientToolResult, Reply, Request};
 use crate::metrics::metrics;
 
 /// The namespace of the ids of tasks.
@@ -45,6 +46,9 @@ impl Runs {
         caller.mark(&mut message, self.supervisor.get().all_approvers());
         let request = Request::read(&message).map_err(RunError::Invalid)?;
         let owner = caller.owner.as_deref();
+        if let Some((result, text)) = ClientToolResult::read(&message).map_err(RunError::Invalid)? {
+            return self.answer_call(owner, message.task_id, (result, text)).await;
+        }
         if let Some(task) = message.task_id.clone() {
             self.admit_participant(caller, &task).await?;
             return self.continue_task(&task, message, request).await;
@@ -72,6 +76,25 @@ impl Runs {
             None if request.is_decision() => Err(RunError::NothingWaits),
             None => self.begin(owner, message, request, id).await.map(|log| (log, 0)),
         }
+    }
+
+    /// Passes on the client's answer to a call of a task that works.
+    async fn answer_call(
+        &self,
+        owner: Option<&str>,
+        task: Option<String>,
+        (result, content): (ClientToolResult, String),
+    ) -> Result<(Arc<TaskLog>, u64), RunError> {
+        let task = task.ok_or_else(|| {
+            RunError::Invalid("message.taskId: name the task whose call this message answers".to_owned())
+        })?;
+        self.admit(owner, &task).await?;
+        let output = ToolOutput { is_error: result.is_error, ..ToolOutput::ok(content) };
+        let calls = self.client_calls.get();
+        if !calls.is_some_and(|calls| calls.answer(&task, &result.call, output)) {
+            return Err(RunError::NothingWaits);
+        }
+        self.follow(&task).await
     }
 
     /// The task of the message's context that has received the message before, or that waits for it.

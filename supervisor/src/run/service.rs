@@ -28,6 +28,7 @@ use super::start::{RunStart, RunTrigger};
 use crate::agent::{Agent, CurrentSupervisor};
 use crate::binding::{self, Presentation};
 use crate::delegation::RunInfo;
+use crate::tools::ClientCalls;
 
 /// How long a message to a waiting task may wait until no other task of its conversation runs.
 pub(super) const TURN_DEADLINE: Duration = Duration::from_secs(10);
@@ -55,6 +56,8 @@ pub struct Runs {
     time_limit: Duration,
     /// The push notifications, which follow the log of each task.
     pushes: OnceLock<Arc<Pushes>>,
+    /// The calls that clients answer, if this is a process of one agent.
+    pub(super) client_calls: OnceLock<ClientCalls>,
 }
 
 impl Runs {
@@ -82,7 +85,7 @@ impl Runs {
         let conversations = Conversations::new(store.clone());
         let (active_tasks, tracker, requests) =
             (ActiveTasks::new(log_memory), TaskTracker::new(), TaskTracker::new());
-        let pushes = OnceLock::new();
+        let (pushes, client_calls) = (OnceLock::new(), OnceLock::new());
         let supervisor = supervisor.into();
         let outbox = Outbox::new(store.clone(), supervisor.clone(), leases.claim_term());
         Arc::new(Self {
@@ -100,6 +103,7 @@ impl Runs {
             halt: CancellationToken::new(),
             time_limit,
             pushes,
+            client_calls,
         })
     }
 
@@ -112,6 +116,12 @@ impl Runs {
     pub fn push_with(&self, pushes: Arc<Pushes>) {
         // The first one stays.
         drop(self.pushes.set(pushes));
+    }
+
+    /// Lets clients answer these calls.
+    pub fn take_answers_to(&self, calls: ClientCalls) {
+        // The first ones stay.
+        drop(self.client_calls.set(calls));
     }
 
     /// The log of a task, read from the store if it is not in memory. If another process runs the task, the log follows it. If

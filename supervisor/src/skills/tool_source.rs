@@ -64,7 +64,7 @@ impl SkillTools {
     /// The instructions of a skill. The person sees that it is used.
     async fn use_skill(&self, arguments: &Map<String, Value>, caller: &Caller) -> Result<String, String> {
         let skill = self.skill(arguments)?;
-        let notice = Progress { agent: self.agent.clone(), text: skill_notice(&skill.name) };
+        let notice = Progress::Line { agent: self.agent.clone(), text: skill_notice(&skill.name) };
         // The run may be over.
         drop(caller.progress.send(notice).await);
         let mut shown = format!("Skill {}:\n\n{}\n", skill.name, skill.instructions());

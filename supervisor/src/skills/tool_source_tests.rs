@@ -34,7 +34,8 @@ async fn call(tools: &SkillTools, tool: &str, arguments: Value) -> (ToolOutput, 
     let output = tools.call(tool, arguments, caller, CancellationToken::new()).await;
     let mut seen = Vec::new();
     while let Some(progress) = received.recv().await {
-        seen.push(progress.text);
+        let Progress::Line { text, .. } = progress else { panic!("{progress:?}") };
+        seen.push(text);
     }
     (output, seen)
 }

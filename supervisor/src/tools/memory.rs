@@ -10,12 +10,12 @@ use jiff::SignedDuration;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, ToolSource};
+use super::{Caller, ClientCalls, ToolSource};
 use crate::builtin::{
     MEMORY_FORGET as FORGET, MEMORY_SAVE as SAVE, MEMORY_SEARCH as SEARCH, OfferedTool, ToolClass, limit,
     stoppable, text,
 };
-use crate::memory::{Fact, MAX_TEXT, MAX_TOPIC, Memory, MemoryError, MemorySlot, NewFact};
+use crate::memory::{Fact, FactOwners, MAX_TEXT, MAX_TOPIC, Memory, MemoryError, MemorySlot, NewFact};
 
 /// Facts of a search by default.
 const LIMIT: usize = 10;
@@ -35,19 +35,26 @@ pub struct MemoryTools {
     agent: String,
     limits: MemoryLimits,
     memory: MemorySlot,
+    clients: ClientCalls,
     offered: Arc<[OfferedTool]>,
-    none: Arc<[OfferedTool]>,
+    /// The same while this process has no memory.
+    by_client: Arc<[OfferedTool]>,
 }
 
 impl MemoryTools {
-    /// The tools of an agent, which are offered once there is a memory.
-    pub fn new(agent: &str, limits: MemoryLimits, memory: MemorySlot) -> Self {
-        let offered = offered(limits.results);
-        Self { agent: agent.to_owned(), limits, memory, offered, none: Arc::default() }
+    /// The tools of an agent. While this process has no memory, its clients answer their calls.
+    pub fn new(agent: &str, limits: MemoryLimits, memory: MemorySlot, clients: ClientCalls) -> Self {
+        let offered: Arc<[OfferedTool]> = offered(limits.results);
+        let by_client = OfferedTool::by_client(&offered);
+        Self { agent: agent.to_owned(), limits, memory, clients, offered, by_client }
     }
 
-    async fn answer(&self, tool: &str, arguments: &Map<String, Value>, task: &str) -> Result<String, String> {
-        let (memory, owners) = self.memory.get().ok_or("This process has no memory of people.")?;
+    async fn answer(
+        &self,
+        (memory, owners): (Memory, Arc<dyn FactOwners>),
+        (tool, arguments): (&str, &Map<String, Value>),
+        task: &str,
+    ) -> Result<String, String> {
         let owner = owners.owner_of(task).await?;
         match tool {
             SAVE => self.save(&memory, &owner, arguments).await,
@@ -104,7 +111,7 @@ fn for_model(error: &MemoryError) -> String {
 #[async_trait]
 impl ToolSource for MemoryTools {
     fn list(&self) -> Arc<[OfferedTool]> {
-        if self.memory.get().is_some() { self.offered.clone() } else { self.none.clone() }
+        if self.memory.get().is_some() { self.offered.clone() } else { self.by_client.clone() }
     }
 
     async fn call(
@@ -114,7 +121,12 @@ impl ToolSource for MemoryTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        stoppable(self.answer(tool, &arguments, &caller.run.task), &cancel).await
+        match self.memory.get() {
+            Some(memory) => {
+                stoppable(self.answer(memory, (tool, &arguments), &caller.run.task), &cancel).await
+            }
+            None => self.clients.ask(tool, caller, &cancel).await,
+        }
     }
 }
 

@@ -41,7 +41,12 @@ impl Fixture {
         tool: &str,
         arguments: Value,
     ) -> ToolOutput {
-        let tools = MemoryTools::new(agent, MemoryLimits { ttl, results: 3 }, self.slot.clone());
+        let tools = MemoryTools::new(
+            agent,
+            MemoryLimits { ttl, results: 3 },
+            self.slot.clone(),
+            ClientCalls::default(),
+        );
         let run = RunInfo { task: person.into(), ..RunInfo::default() };
         let (call, files, progress) = ("c".to_owned(), Arc::default(), mpsc::channel(1).0);
         let caller = Caller { call, run, files, progress, status: None };
@@ -102,10 +107,16 @@ async fn nothing_is_remembered_of_nobody_or_without_a_memory() {
     let refused = fixture().call(("jira", "nobody"), SAVE, json!({ "fact": "a" })).await;
     assert!(refused.is_error && refused.content == "The client names no user.", "{refused:?}");
     let limits = MemoryLimits { ttl: None, results: 3 };
-    assert!(MemoryTools::new("jira", limits, MemorySlot::default()).list().is_empty());
+    let without = MemoryTools::new("jira", limits, MemorySlot::default(), ClientCalls::default());
+    assert!(without.list().iter().all(|tool| tool.needs_client), "the client answers");
     let gone = MemorySlot::default();
     gone.set(Memory::new(Arc::new(MemoryStore::new())), Weak::<Owners>::new());
-    assert!(MemoryTools::new("jira", limits, gone).list().is_empty());
+    let gone = MemoryTools::new("jira", limits, gone, ClientCalls::default());
+    assert!(gone.list().iter().all(|tool| tool.needs_client));
+    let (call, files, progress) = ("c".to_owned(), Arc::default(), mpsc::channel(1).0);
+    let caller = Caller { call, run: RunInfo::default(), files, progress, status: None };
+    let refused = gone.call(SEARCH, Map::new(), caller, CancellationToken::new()).await;
+    assert!(refused.is_error && refused.content.contains("does not answer calls"), "{refused:?}");
 }
 
 #[tokio::test]

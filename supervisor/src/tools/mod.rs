@@ -3,6 +3,7 @@
 //! models ([`ModelTools`]), tasks ([`TaskTools`]), facts about people ([`MemoryTools`]), files on a volume ([`Volume`]), and those of the MCP servers.
 
 mod a2a;
+mod client_calls;
 mod introspection;
 mod memory;
 mod models;
@@ -18,6 +19,7 @@ mod volume;
 mod web;
 
 pub use a2a::{A2aTools, A2aToolsError, Caller, Progress, RunStatus};
+pub use client_calls::{ClientCalls, ClientSources};
 pub use introspection::{AgentFacts, Introspection};
 pub use memory::{MemoryLimits, MemoryTools};
 pub use models::{AllowedModel, ModelTools};

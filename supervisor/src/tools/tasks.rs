@@ -10,7 +10,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
-use super::{Caller, ToolSource};
+use super::{Caller, ClientCalls, ToolSource};
 use crate::builtin::{OfferedTool, TASKS_GET as GET, TASKS_LIST as LIST, ToolClass, limit, stoppable, text};
 
 /// Tasks of a list, by default and at most.
@@ -77,18 +77,25 @@ impl TaskReaderSlot {
 #[derive(Debug)]
 pub struct TaskTools {
     reader: TaskReaderSlot,
+    clients: ClientCalls,
     offered: Arc<[OfferedTool]>,
-    none: Arc<[OfferedTool]>,
+    /// The same while this process has no tasks of people.
+    by_client: Arc<[OfferedTool]>,
 }
 
 impl TaskTools {
-    /// The tools, which are offered once there is a reader.
-    pub fn new(reader: TaskReaderSlot) -> Self {
-        Self { reader, offered: offered(), none: Arc::default() }
+    /// The tools. While this process has no tasks of people, its clients answer their calls.
+    pub fn new(reader: TaskReaderSlot, clients: ClientCalls) -> Self {
+        let offered: Arc<[OfferedTool]> = offered();
+        let by_client = OfferedTool::by_client(&offered);
+        Self { reader, clients, offered, by_client }
     }
 
-    async fn answer(&self, tool: &str, arguments: &Map<String, Value>, own: &str) -> Result<String, String> {
-        let reader = self.reader.get().ok_or("This process has no tasks of people.")?;
+    async fn answer(
+        reader: Arc<dyn TaskReader>,
+        (tool, arguments): (&str, &Map<String, Value>),
+        own: &str,
+    ) -> Result<String, String> {
         match tool {
             LIST => {
                 let state = text(arguments, "state")?;
@@ -122,7 +129,7 @@ fn cut(text: &str, chars: usize) -> String {
 #[async_trait]
 impl ToolSource for TaskTools {
     fn list(&self) -> Arc<[OfferedTool]> {
-        if self.reader.get().is_some() { self.offered.clone() } else { self.none.clone() }
+        if self.reader.get().is_some() { self.offered.clone() } else { self.by_client.clone() }
     }
 
     async fn call(
@@ -132,7 +139,12 @@ impl ToolSource for TaskTools {
         caller: Caller,
         cancel: CancellationToken,
     ) -> ToolOutput {
-        stoppable(self.answer(tool, &arguments, &caller.run.task), &cancel).await
+        match self.reader.get() {
+            Some(reader) => {
+                stoppable(Self::answer(reader, (tool, &arguments), &caller.run.task), &cancel).await
+            }
+            None => self.clients.ask(tool, caller, &cancel).await,
+        }
     }
 }
 

@@ -276,6 +276,7 @@ impl Distant {
 
     fn backend(&self) -> Arc<dyn AgentBackend> {
         let target = RemoteTarget {
+            client_tools: None,
             name: AgentName::new("distant"),
             url: self.url.parse().unwrap(),
             headers: axum::http::HeaderMap::new(),

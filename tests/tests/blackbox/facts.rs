@@ -68,7 +68,66 @@ async fn facts(supervisor: &Supervisor) -> Result<Vec<Value>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_agent_finds_in_another_conversation_what_it_saved_until_the_person_deletes_it() -> Result<()> {
+    check_memory(&remembers()?).await
+}
+
+/// The supervisor answers its calls. Another client has no such tools.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agent_in_a_process_of_its_own_remembers_in_the_same_way() -> Result<()> {
     let setup = remembers()?;
+    let agent = setup.clone().serving(["agent", "helper"]).start().await?;
+    let remote = setup.env("DISTRIBUTED_AGENTS", "helper").env("HELPER_AGENT_URL", agent.url());
+    check_memory(&remote).await?;
+    let alone = agent.ask("recall tea").await?.texts("complete_result").concat();
+    ensure!(alone.contains("no such tool"), "{alone}");
+    Ok(())
+}
+
+/// While a call waits for its store, which does not answer, the supervisor or the agent dies.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_call_that_the_supervisor_answers_survives_the_end_of_either_process() -> Result<()> {
+    for dies in ["supervisor", "agent"] {
+        let server = RedisServer::start(&[])?;
+        let setup = remembers()?
+            .env("LANGGRAPH_STORE_TYPE", "redis")
+            .env("LANGGRAPH_STORE_REDIS_URL", server.url())
+            .env("LANGGRAPH_STORE_KEY_PREFIX", "people");
+        let of_agent = setup.clone().serving(["agent", "helper"]);
+        let mut agent = of_agent.start().await?;
+        let setup = setup.env("DISTRIBUTED_AGENTS", "helper").env("HELPER_AGENT_URL", agent.url());
+        let mut supervisor = setup.start().await?;
+        command(&server, &["client", "pause", "60000", "write"])?;
+        let mut stream = supervisor.stream("remember the person likes tea", None).await?;
+        let begun = |event: &Value| event.to_string().to_lowercase().contains("memory_save");
+        let events = stream.read_until(begun).await?;
+        let task = events[0]["id"].as_str().context("the stream begins without a task")?;
+        let at = agent.url().trim_start_matches("http://").to_owned();
+        if dies == "agent" {
+            agent.kill().await?;
+            agent = of_agent.clone().listening_at(&at).start().await?;
+        } else {
+            supervisor.kill().await?;
+            supervisor = setup.start_unready().await?;
+        }
+        command(&server, &["client", "unpause"])?;
+        let read = async || supervisor.call("tasks/get", json!({ "id": task })).await;
+        supervisor
+            .until("the task ends", async || {
+                let state = read().await?["result"]["status"]["state"].clone();
+                ensure!(state != "failed", "{dies}: {state}");
+                Ok(state == "completed")
+            })
+            .await?;
+        let text = read().await?["result"]["artifacts"].to_string();
+        ensure!(text.contains("<Saved as the fact `"), "{dies}: {text}");
+        let known = facts(&supervisor).await?;
+        ensure!(known.len() == 1, "{dies}: {known:?}");
+        agent.kill().await?;
+    }
+    Ok(())
+}
+
+async fn check_memory(setup: &Setup) -> Result<()> {
     let supervisor = setup.start().await?;
     let saved = supervisor.ask("remember the person likes tea").await?.result()?;
     ensure!(saved.starts_with("<Saved as the fact `"), "{saved}");
@@ -87,18 +146,18 @@ async fn an_agent_finds_in_another_conversation_what_it_saved_until_the_person_d
     assert_eq!((&fact["agent"], &fact["fact"]), (&json!("helper"), &json!("the person likes tea")));
     ensure!(fact["expires"].is_string(), "{fact}");
 
-    let shown = chat(&setup, &supervisor, "/memory").await?;
+    let shown = chat(setup, &supervisor, "/memory").await?;
     ensure!(shown.starts_with("1. the person likes tea (helper, "), "{shown}");
     let id = fact["id"].as_str().context("no id")?;
-    let forgotten = chat(&setup, &supervisor, &format!("/memory forget {id}")).await?;
+    let forgotten = chat(setup, &supervisor, &format!("/memory forget {id}")).await?;
     ensure!(forgotten.contains("is forgotten"), "{forgotten}");
-    ensure!(chat(&setup, &supervisor, &format!("/memory forget {id}")).await?.contains("There is no fact"));
+    ensure!(chat(setup, &supervisor, &format!("/memory forget {id}")).await?.contains("There is no fact"));
     let found = supervisor.ask("recall tea").await?.result()?;
     ensure!(!found.contains("likes tea"), "{found}");
     ensure!(facts(&supervisor).await?.is_empty());
     supervisor.ask("remember one").await?;
     supervisor.ask("remember two").await?;
-    ensure!(chat(&setup, &supervisor, "/memory forget all").await?.starts_with("2 facts"));
+    ensure!(chat(setup, &supervisor, "/memory forget all").await?.starts_with("2 facts"));
     Ok(())
 }
 

@@ -76,16 +76,6 @@ fn broken() -> Vec<(&'static str, Value, &'static str)> {
         ),
         (
             "spec.agents[0]",
-            of_agent(&json!({"tasks": {}, "placement": "Remote"})),
-            "which a remote agent does not reach",
-        ),
-        (
-            "spec.agents[0]",
-            of_agent(&json!({"memory": {}, "placement": "Remote"})),
-            "and the facts about it, are in the store",
-        ),
-        (
-            "spec.agents[0]",
             of_agent(&json!({"workspace": {"volume": {}}, "placement": "InProcess"})),
             "belongs to a single pod of the agent",
         ),

@@ -102,14 +102,18 @@ fn variables_without_an_effect_are_reported() {
     assert!(!off.warnings.iter().any(|warning| warning.to_string().contains("FACT")));
 }
 
-/// Also if a list outside of the agent places it.
+/// The supervisor answers its calls, so its process gets neither the store nor the term of facts.
 #[test]
-fn a_remote_agent_remembers_nothing() {
-    let found = faults(&resource(AGENT), &[("DISTRIBUTED_AGENTS", "jira"), ("JIRA_AGENT_URL", "http://x:1")]);
-    assert!(
-        found
-            .iter()
-            .any(|it| it.starts_with("spec.agents[jira].memory: the tasks of a person, and the facts")),
-        "{found:?}"
-    );
+fn a_remote_agent_has_the_tools_and_not_the_facts() {
+    let variables = [
+        ("DISTRIBUTED_AGENTS", "jira"),
+        ("JIRA_AGENT_URL", "http://x:1"),
+        ("LANGGRAPH_STORE_TYPE", "redis"),
+        ("LANGGRAPH_STORE_REDIS_URL", "redis://x"),
+    ];
+    let spec = resolve(&resource(AGENT), &env(&variables)).unwrap().spec;
+    assert!(spec.memory.as_ref().is_some_and(|memory| memory.store.is_some()));
+    let (own, jira) = spec.for_agent("jira").unwrap();
+    let memory = own.memory.unwrap();
+    assert!(jira.memory.is_some() && memory.store.is_none() && memory.ttl_minutes.is_none(), "{memory:?}");
 }

@@ -79,6 +79,15 @@ pub(super) fn tool_progress(state: &RunState, id: &str, agent: &AgentName, text:
     }
 }
 
+/// Emits a call that the client of the run answers, until it has its result.
+pub(super) fn call_client(state: &RunState, id: &str, out: &mut Effects) {
+    let call = state.calls.iter().find(|call| is_running_tool(call, id));
+    if let Some(PendingCall { name, arguments, .. }) = call.filter(|_| state.phase == Phase::Calls) {
+        let (call, tool, arguments) = (id.to_owned(), name.clone(), arguments.clone());
+        out.emit(EventKind::ClientCall { call, tool, arguments });
+    }
+}
+
 fn is_running_tool(call: &PendingCall, id: &str) -> bool {
     call.id == id && call.kind == CallKind::Tool && call.status == CallStatus::Running
 }

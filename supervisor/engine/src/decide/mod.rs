@@ -49,6 +49,7 @@ pub fn decide(state: &mut RunState, input: Input) -> Vec<Effect> {
         Input::ToolProgress { call, agent, text } => {
             calls::tool_progress(state, &call, &agent, text, &mut out);
         }
+        Input::CallClient { call } => calls::call_client(state, &call, &mut out),
         Input::Delegate { call, update } => delegation_update::update(state, &call, update, &mut out),
         Input::Decided { decisions } => interaction::apply_decisions(state, &decisions, &mut out),
         Input::Undecided { reason } => interaction::ask_again(state, reason, &mut out),

@@ -151,6 +151,19 @@ fn what_an_agent_says_to_a_tool_is_reported_while_the_tool_runs() {
 }
 
 #[test]
+fn a_call_that_the_client_answers_is_emitted_while_it_runs() {
+    let mut sim = begun(AnswerMode::Structured);
+    sim.model("", &[("a", "search", r#"{"query":"x"}"#), ("b", "task", &task("jira", "x"))]);
+    let asks = |call: &str| Input::CallClient { call: call.to_owned() };
+    let before = sim.state.clone();
+    assert_eq!(story(&sim.feed(asks("a"))), [r#"asks the client: search {"query":"x"}"#]);
+    assert_eq!(sim.state, before, "what is not saved must not change the state");
+    assert!(sim.feed(asks("b")).is_empty() && sim.feed(asks("c")).is_empty());
+    sim.tool("a", "done");
+    assert!(sim.feed(asks("a")).is_empty(), "it has its result");
+}
+
+#[test]
 fn late_and_doubled_results_are_ignored() {
     let mut sim = begun(AnswerMode::Structured);
     sim.model("", &[("a", "search", "{}"), ("b", "search", "{}")]);

@@ -192,6 +192,7 @@ fn event_line(kind: &EventKind) -> String {
         EventKind::Composing => "composing".to_owned(),
         EventKind::ToolStarted { tool, .. } => format!("{tool} starts"),
         EventKind::ToolFinished { tool, end, .. } => format!("{tool} {end:?}"),
+        EventKind::ClientCall { tool, arguments, .. } => format!("asks the client: {tool} {arguments}"),
         EventKind::DelegationStarted { agent, .. } => format!("{agent} starts"),
         EventKind::DelegationFinished { agent, end, .. } => format!("{agent} {end:?}"),
         EventKind::Noticed { text, .. } => format!("notices: {text}"),

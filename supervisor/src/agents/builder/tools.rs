@@ -10,11 +10,13 @@ use caipe_engine::AgentName;
 use jiff::SignedDuration;
 
 use super::InstanceBuilder;
+use crate::delegation::ClientTools;
 use crate::mcp::Toolbox;
 use crate::skills::{self, SkillTools};
 use crate::tools::{
-    A2aTools, AgentFacts, AllowedModel, Introspection, MemoryLimits, MemoryTools, ModelTools, ShellSettings,
-    ShellTools, ShellVolume, TaskTools, ToolSource, ToolSources, Volume, WebSettings, WebTools,
+    A2aTools, AgentFacts, AllowedModel, ClientSources, Introspection, MemoryLimits, MemoryTools, ModelTools,
+    ShellSettings, ShellTools, ShellVolume, TaskTools, ToolSource, ToolSources, Volume, WebSettings,
+    WebTools,
 };
 
 /// The folder of the directories of commands, below the directory for temporary files.
@@ -90,7 +92,7 @@ impl InstanceBuilder<'_> {
     /// The tools for the tasks of a person, if they are configured.
     fn tasks(&self, agent: &rendered::RenderedAgent) -> Option<Arc<dyn ToolSource>> {
         agent.tasks.as_ref()?;
-        Some(Arc::new(TaskTools::new(self.factory.tasks.clone())))
+        Some(Arc::new(TaskTools::new(self.factory.tasks.clone(), self.factory.client_calls.clone())))
     }
 
     /// The tools for the facts about a person, if they are configured.
@@ -100,7 +102,15 @@ impl InstanceBuilder<'_> {
             ttl: memory.ttl_minutes.map(|minutes| SignedDuration::from_mins(minutes.into())),
             results: memory.max_results as usize,
         };
-        Some(Arc::new(MemoryTools::new(agent, limits, self.factory.memory.clone())))
+        let (memory, clients) = (self.factory.memory.clone(), self.factory.client_calls.clone());
+        Some(Arc::new(MemoryTools::new(agent, limits, memory, clients)))
+    }
+
+    /// The tools of a remote agent that this process answers, if it has any.
+    pub(super) fn client_tools(&self, agent: &rendered::RenderedAgent) -> Option<Arc<dyn ClientTools>> {
+        let memory = self.memory(&agent.name, agent.memory.is_some());
+        let sources: Vec<Arc<dyn ToolSource>> = self.tasks(agent).into_iter().chain(memory).collect();
+        (!sources.is_empty()).then(|| Arc::new(ClientSources(sources)) as Arc<dyn ClientTools>)
     }
 
     /// All sources of an agent's tools. What describes the agent knows the others.

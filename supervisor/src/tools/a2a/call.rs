@@ -133,7 +133,7 @@ impl Call {
         *lines += 1;
         if *lines <= MAX_LINES {
             // The receiver is gone once the run is over.
-            let _ = progress.send(Progress { agent: self.target.name.clone(), text }).await;
+            let _ = progress.send(Progress::Line { agent: self.target.name.clone(), text }).await;
         }
     }
 

@@ -34,12 +34,17 @@ const DISCOVER: &str = "a2a_discover";
 const CALL: &str = "a2a_call";
 const CALL_STREAMING: &str = "a2a_call_streaming";
 
-/// A line of progress of a remote agent.
+/// What a tool reports while a call runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Progress {
-    pub agent: AgentName,
-    /// One line: an emoji, then the text.
-    pub text: String,
+pub enum Progress {
+    /// A line of progress of a remote agent.
+    Line {
+        agent: AgentName,
+        /// One line: an emoji, then the text.
+        text: String,
+    },
+    /// The call waits for the client of the run, which answers it.
+    AsksClient,
 }
 
 /// The run and the call that use the tool.

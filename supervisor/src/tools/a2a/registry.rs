@@ -136,6 +136,7 @@ impl A2aTools {
         let target = RemoteTarget {
             name: name.clone(),
             require_approval: self.approvals_at(&url),
+            client_tools: None,
             url,
             headers: HeaderMap::new(),
             silence: self.silence,

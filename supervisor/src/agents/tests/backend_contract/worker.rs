@@ -169,6 +169,7 @@ pub(super) fn remote(name: &str, url: &str) -> Arc<RemoteBackend> {
         headers: HeaderMap::from_iter([(AUTHORIZATION, format!("Bearer {KEY}").parse().unwrap())]),
         silence: Duration::from_secs(20),
         require_approval: Vec::new(),
+        client_tools: None,
     };
     let http = http_builder().no_proxy().build().unwrap();
     RemoteBackend::new(target, http, Arc::new(CardCache::default()))
