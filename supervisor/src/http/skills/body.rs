@@ -1,12 +1,19 @@
 //! Reads the parts of a request. A wrong part is answered with its place.
 
-use axum::body::Bytes;
+use std::time::Duration;
+
+use axum::body::Body;
 use axum::extract::{FromRequest, FromRequestParts, Path, Query, Request};
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use bytes::{Bytes, BytesMut};
+use futures::StreamExt as _;
 use serde::de::DeserializeOwned;
 
+use super::REQUEST_BYTES;
 use super::error::ApiError;
+
+/// The time in which a body must arrive.
+const DEADLINE: Duration = Duration::from_secs(30);
 
 /// The bytes of a request.
 pub(super) struct BytesOf(pub(super) Bytes);
@@ -14,13 +21,30 @@ pub(super) struct BytesOf(pub(super) Bytes);
 impl<S: Send + Sync> FromRequest<S> for BytesOf {
     type Rejection = ApiError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
-        let bytes = Bytes::from_request(request, state).await;
-        bytes.map(Self).map_err(|refused| match refused.status() {
-            StatusCode::PAYLOAD_TOO_LARGE => ApiError::TooLarge,
-            _ => ApiError::invalid(&["body"], refused.body_text()),
-        })
+    async fn from_request(request: Request, _: &S) -> Result<Self, ApiError> {
+        let late = |_| {
+            let reason = format!("it did not arrive within {} seconds", DEADLINE.as_secs());
+            Err(ApiError::invalid(&["body"], reason))
+        };
+        tokio::time::timeout(DEADLINE, collect(request.into_body())).await.unwrap_or_else(late).map(Self)
     }
+}
+
+/// Reads a body. The rest of one that is too large is dropped, because most clients read the response only after they have sent
+/// everything.
+async fn collect(body: Body) -> Result<Bytes, ApiError> {
+    let (mut stream, mut bytes, mut total) = (body.into_data_stream(), BytesMut::new(), 0);
+    while let Some(chunk) = stream.next().await {
+        let chunk = chunk.map_err(|error| ApiError::invalid(&["body"], error.to_string()))?;
+        total += chunk.len();
+        if total > 4 * REQUEST_BYTES {
+            break;
+        }
+        if total <= REQUEST_BYTES {
+            bytes.extend_from_slice(&chunk);
+        }
+    }
+    if total > REQUEST_BYTES { Err(ApiError::TooLarge) } else { Ok(bytes.freeze()) }
 }
 
 /// The JSON of a request.

@@ -12,7 +12,6 @@ mod page;
 
 use std::sync::Arc;
 
-use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderName;
 use axum::routing::{delete, get, post};
 use axum::{Router, middleware};
@@ -68,7 +67,6 @@ pub(super) fn router(api: SkillsApi, guard: Guard) -> Router {
         .route("/skill-hubs/crawl", post(hub::crawl))
         .route("/openapi.json", get(document::json))
         .route("/docs", get(page::html))
-        .layer(DefaultBodyLimit::max(REQUEST_BYTES))
         .with_state(api)
         .layer(middleware::from_fn_with_state(access, access::check))
 }
