@@ -80,7 +80,11 @@ impl<'a> Waiting<'a> {
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
-        self.calls.lock().remove(&self.key);
+        let mut calls = self.calls.lock();
+        // A run that another process had in between makes the call again under the same key.
+        if calls.get(&self.key).is_some_and(oneshot::Sender::is_closed) {
+            calls.remove(&self.key);
+        }
     }
 }
 

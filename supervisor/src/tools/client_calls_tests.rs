@@ -29,6 +29,25 @@ async fn a_call_has_the_answer_of_its_client_once() {
     assert!(calls.lock().is_empty());
 }
 
+#[tokio::test]
+async fn the_end_of_an_earlier_call_of_the_same_id_leaves_the_later_one() {
+    let (calls, stopped) = (ClientCalls::default(), CancellationToken::new());
+    let ask = |stopped: CancellationToken| {
+        let ((caller, mut progress), asked) = (caller(&["memory_save"]), calls.clone());
+        let call = tokio::spawn(async move { asked.ask("memory_save", caller, &stopped).await });
+        async move {
+            progress.recv().await;
+            call
+        }
+    };
+    let earlier = ask(stopped.clone()).await;
+    let later = ask(CancellationToken::new()).await;
+    stopped.cancel();
+    assert!(earlier.await.unwrap().is_error);
+    assert!(calls.answer(TASK, "c", ToolOutput::ok("saved")));
+    assert_eq!(later.await.unwrap(), ToolOutput::ok("saved"));
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_client_that_does_not_answer_holds_up_no_run() {
     let calls = ClientCalls::default();
