@@ -30,7 +30,7 @@ use caipe_model::{ChatModel, ChatRequest, ToolSpec};
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
-use crate::builtin::{OfferedTool, OfferedTools, ToolClass};
+use crate::builtin::{MEMORY_SEARCH, OfferedTool, OfferedTools, ToolClass};
 use crate::delegation::{RunInfo, Scratchpad};
 use crate::mcp::{ServerPhase, ServerStatus, ToolsView};
 use crate::tools::ToolSources;
@@ -410,7 +410,11 @@ impl Agent {
                     !view.servers.is_empty() || tools.iter().any(|tool| tool.class != ToolClass::Read);
                 let policy = limited.then(|| self.tool_policy.explained());
                 let agents = listing.iter().filter(|(name, _)| state.abilities.agents.contains(*name));
-                worker_prompt(self.name.as_str(), &self.prompt, &agent_lines(agents), policy, &view.servers)
+                // The client of a run may not answer the calls.
+                let remembers = state.abilities.tools.contains(MEMORY_SEARCH);
+                let forgetful = (!remembers).then(|| prompt::without_memory(&self.prompt));
+                let own = forgetful.as_deref().unwrap_or(&self.prompt);
+                worker_prompt(self.name.as_str(), own, &agent_lines(agents), policy, &view.servers)
             }
         };
         TurnPreamble { system: system.into(), tools: offered(state, tools) }

@@ -144,6 +144,11 @@ pub fn own_prompt(agent: &RenderedAgent) -> String {
     format!("{}{sections}", agent.system_prompt.trim_end())
 }
 
+/// The prompt of an agent for a run without the functions of its memory.
+pub(super) fn without_memory(own: &str) -> String {
+    own.replacen(MEMORY, "", 1)
+}
+
 /// What an agent with a workspace reads about its files.
 fn files_section(workspace: &RenderedWorkspace) -> String {
     let (volume, folder) = match workspace.directory {

@@ -7,7 +7,7 @@ use caipe_crds::rendered::{A2aTools, Memory, RenderedWorkspace};
 use caipe_crds::resource::tool_domains::MemoryTools;
 use caipe_crds::{RenderedSpec, default_resource};
 
-use super::{supervisor_prompt, whole_prompt, worker_prompt};
+use super::{own_prompt, supervisor_prompt, whole_prompt, without_memory, worker_prompt};
 use crate::mcp::{ServerPhase, ServerStatus};
 
 fn server(name: &str, phase: ServerPhase, tools: usize, message: Option<&str>) -> ServerStatus {
@@ -98,6 +98,17 @@ fn an_agent_with_a_memory_knows_when_to_search_and_when_to_save() {
     assert!(remembers(&spec, "jira") && !remembers(&spec, "supervisor") && !remembers(&spec, "github"));
     spec.memory = Some(Memory { ttl_minutes: None, max_results: 1, supervisor: true, store: None });
     assert!(remembers(&spec, "supervisor"));
+}
+
+#[test]
+fn a_run_without_the_functions_reads_nothing_of_a_memory() {
+    let spec = caipe_crds::resolve(&default_resource(), &BTreeMap::new()).unwrap().spec;
+    let mut agent = spec.agent("jira").unwrap().clone();
+    let plain = own_prompt(&agent);
+    agent.memory = Some(MemoryTools {});
+    assert_ne!(own_prompt(&agent), plain);
+    assert_eq!(without_memory(&own_prompt(&agent)).trim_end(), plain.trim_end());
+    assert_eq!(without_memory(&plain), plain);
 }
 
 #[test]

@@ -276,7 +276,9 @@ impl InstanceBuilder<'_> {
     }
 
     fn target(&self, spec: &InstanceSpec) -> Result<RemoteTarget, String> {
-        let PlacementSettings::Remote { silence } = &spec.settings else { return Err(NO_ADDRESS.to_owned()) };
+        let PlacementSettings::Remote { silence, .. } = &spec.settings else {
+            return Err(NO_ADDRESS.to_owned());
+        };
         let target = remote_target(&spec.agent, &self.settings.env, *silence)?;
         Ok(RemoteTarget { client_tools: self.client_tools(&spec.agent), ..target })
     }

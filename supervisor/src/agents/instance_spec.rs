@@ -39,6 +39,8 @@ pub(super) enum PlacementSettings {
     Remote {
         /// How long it may send nothing.
         silence: Duration,
+        /// How this process remembers people for it, if it does.
+        memory: Option<Memory>,
     },
 }
 
@@ -55,9 +57,10 @@ impl InstanceSpec {
                 models: spec.models.clone(),
                 scripts: scripts.clone(),
             },
-            Placement::Remote { .. } => {
-                PlacementSettings::Remote { silence: Duration::from_millis(spec.limits.agent_timeout_ms) }
-            }
+            Placement::Remote { .. } => PlacementSettings::Remote {
+                silence: Duration::from_millis(spec.limits.agent_timeout_ms),
+                memory: agent.memory.as_ref().and(spec.memory.clone()),
+            },
         };
         Self { agent: agent.clone(), settings }
     }
@@ -97,9 +100,18 @@ impl InstanceSpec {
     /// Whether both are the same remote agent, called in the same way.
     pub(super) fn is_same_remote_as(&self, other: &Self) -> bool {
         let (a, b) = (&self.agent, &other.agent);
+        let silence = |spec: &Self| match spec.settings {
+            PlacementSettings::Remote { silence, .. } => Some(silence),
+            PlacementSettings::InProcess { .. } => None,
+        };
         self.placement() == AgentPlacement::Remote
-            && (&a.placement, &a.secrets_dir, &self.settings)
-                == (&b.placement, &b.secrets_dir, &other.settings)
+            && (&a.placement, &a.secrets_dir, silence(self)) == (&b.placement, &b.secrets_dir, silence(other))
+    }
+
+    /// Whether this process sends both the same demands, and answers the same calls of theirs.
+    pub(super) fn is_served_as(&self, other: &Self) -> bool {
+        let (a, b) = (&self.agent, &other.agent);
+        (&a.require_approval, &a.tasks, &self.settings) == (&b.require_approval, &b.tasks, &other.settings)
     }
 }
 

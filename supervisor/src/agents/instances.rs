@@ -195,9 +195,8 @@ impl AgentInstances {
 
     fn shared_remote(&self, spec: &InstanceSpec) -> Option<Runtime> {
         let current = self.by_name.get(&spec.name())?.current.as_ref()?;
-        // The backend sends the approvals.
-        let requires_same = spec.agent.require_approval == current.spec.agent.require_approval;
-        (requires_same && spec.is_same_remote_as(&current.spec)).then(|| current.runtime.clone())
+        let is_same = spec.is_served_as(&current.spec) && spec.is_same_remote_as(&current.spec);
+        is_same.then(|| current.runtime.clone())
     }
 
     /// Migrates to an instance if it is ready. If it is not and `overdue`, an unreachable agent is probed again.

@@ -138,6 +138,29 @@ async fn other_approvals_reach_a_remote_agent_at_once() {
     assert!(!Arc::ptr_eq(&before, &backend(&stage)), "the earlier backend requires no approval");
 }
 
+/// Also a removal, after which a pod must not reach what it was granted before.
+#[tokio::test]
+async fn other_rights_to_tasks_and_facts_hold_for_a_remote_agent_at_once() {
+    let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));
+    let backend = |stage: &TestInstances| match &stage.instances.current().next().unwrap().1.runtime {
+        Runtime::Remote(probed) => probed.clone(),
+        Runtime::InProcess(_) => panic!("it is in-process"),
+    };
+    let term = format!("{OUT}\n  memory: {{ ttlMinutes: 5 }}");
+    let mut before = backend(&stage);
+    for (epoch, (more, rest)) in
+        [(", memory: {}", OUT), (", memory: {}", &*term), (", tasks: {}", &*term), ("", OUT)]
+            .into_iter()
+            .enumerate()
+    {
+        let work = stage.apply(&settings(epoch as u64 + 2, &[("jira", more)], rest));
+        assert_eq!((stage.jira(), work.migrate.len()), (Some((Remote, None)), 0), "{more}");
+        let now = backend(&stage);
+        assert!(!Arc::ptr_eq(&before, &now), "{more} {rest}");
+        before = now;
+    }
+}
+
 #[tokio::test]
 async fn an_instance_drains_until_its_delegations_end() {
     let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));

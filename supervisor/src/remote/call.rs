@@ -21,6 +21,9 @@ use crate::delegation::{
 /// Most times that a delegation is started again because the agent has lost its task.
 const MOST_REPEATS: u32 = 3;
 
+/// The code of a JSON-RPC error of the server itself.
+const INTERNAL_ERROR: i64 = -32603;
+
 /// The time limit for answering a call of the agent, as long as the agent waits.
 const CLIENT_CALL: Duration = Duration::from_mins(1);
 
@@ -377,7 +380,17 @@ impl Call<'_> {
         let request = request::client_result(&self.ids, (&known.task, &known.context), &call, &output);
         let mut wait = FIRST_WAIT;
         while let Err(error) = client.send(request.clone()).await {
-            if !error.is_transient() || self.cancel.is_cancelled() {
+            match &error {
+                // Its store may have failed for a moment.
+                ClientError::Remote(remote) if remote.code == INTERNAL_ERROR => {}
+                ClientError::Remote(_) => {
+                    tracing::debug!(%error, call, "a remote agent does not wait for the result of a call any more");
+                    return Ok(());
+                }
+                _ if error.is_transient() => {}
+                _ => return Err(error),
+            }
+            if self.cancel.is_cancelled() {
                 return Err(error);
             }
             self.pause(&mut wait).await;
@@ -421,7 +434,10 @@ impl Call<'_> {
 
     pub(super) fn reader(&self, client: &A2aClient) -> Reader {
         let Delegation { call, run, .. } = self.delegation;
-        Reader::new(&self.backend.target.name, &client.card(), call).telling_words(run.agents_words)
+        let target = &self.backend.target;
+        Reader::new(&target.name, &client.card(), call)
+            .telling_words(run.agents_words)
+            .answering_calls(target.client_tools.is_some())
     }
 
     async fn send_all(&self, updates: Vec<DelegateUpdate>) -> bool {

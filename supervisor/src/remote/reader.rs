@@ -36,6 +36,10 @@ const MOST_SEEN: usize = 100_000;
 
 /// Most nested agents that are distinguished.
 const MOST_ASKED: usize = 256;
+/// Most calls of one task that this process answers, and most bytes of the arguments of each and of its names.
+const MOST_CLIENT_CALLS: usize = 1000;
+const CLIENT_CALL_BYTES: usize = 64 << 10;
+const CLIENT_CALL_NAME: usize = 256;
 /// Most open questions.
 const MOST_FORMS: usize = 64;
 
@@ -70,8 +74,11 @@ pub(super) struct Reader {
     is_repeatable: bool,
     /// The shared files that the agent has changed.
     changed_files: FileChanges,
-    /// The agent's calls that wait for this process.
+    /// Whether this process answers calls of the agent.
+    answers_calls: bool,
+    /// The agent's calls that wait for this process, and how many there have been.
     client_calls: Vec<ClientCall>,
+    client_call_count: usize,
     end: Option<End>,
 }
 
@@ -96,6 +103,12 @@ impl Reader {
     #[must_use]
     pub(super) fn telling_words(self, tells_words: bool) -> Self {
         Self { tells_words, ..self }
+    }
+
+    /// The same for an agent whose calls this process answers, if it does.
+    #[must_use]
+    pub(super) fn answering_calls(self, answers_calls: bool) -> Self {
+        Self { answers_calls, ..self }
     }
 
     /// The end of the task, once it has ended.
@@ -189,7 +202,6 @@ impl Reader {
         let mut events = Vec::new();
         self.answer.discard_artifacts();
         self.forms.clear();
-        self.client_calls.clear();
         for artifact in &task.artifacts {
             if !is_notification(artifact) || self.is_new(&artifact.artifact_id, &artifact.text()) {
                 events.extend(self.artifact(artifact, Join::Replace));
@@ -296,14 +308,27 @@ impl Reader {
             SCRATCHPAD if self.is_ours => {
                 self.changed_files = artifact.parts.first().and_then(shared_files).unwrap_or_default();
             }
-            CLIENT_TOOL_CALL if self.is_ours && self.client_calls.len() < MOST_ASKED => {
-                self.client_calls.extend(artifact.parts.first().and_then(client_call));
-            }
+            CLIENT_TOOL_CALL if self.is_ours => self.client_call(artifact),
             "execution_plan_update" | "execution_plan_status_update" => {}
             "status_update" => self.answer.add_status_text(text),
             _ => self.form_or_piece(artifact, text, join),
         }
         None
+    }
+
+    /// A call that this process answers. A repeated task contains it again; an agent that makes it again sends another artifact.
+    fn client_call(&mut self, artifact: &Artifact) {
+        if !self.answers_calls
+            || self.client_call_count >= MOST_CLIENT_CALLS
+            || !self.is_new(&artifact.artifact_id, CLIENT_TOOL_CALL)
+        {
+            return;
+        }
+        if let Some(asked) = artifact.parts.first().and_then(client_call) {
+            self.client_call_count += 1;
+            self.client_calls.retain(|open| open.call != asked.call);
+            self.client_calls.push(asked);
+        }
     }
 
     /// A question, or a piece of the answer.
@@ -425,10 +450,12 @@ fn shared_files(part: &Part) -> Option<FileChanges> {
     FileChanges::deserialize(data).ok()
 }
 
-/// The call that a part contains; `None` if it contains anything else.
+/// The call that a part contains; `None` if it contains anything else, or too much.
 fn client_call(part: &Part) -> Option<ClientCall> {
     let Content::Data(data) = &part.content else { return None };
-    ClientCall::deserialize(data).ok()
+    let asked = ClientCall::deserialize(data).ok()?;
+    let is_short = asked.call.len() <= CLIENT_CALL_NAME && asked.tool.len() <= CLIENT_CALL_NAME;
+    (is_short && asked.arguments.to_string().len() <= CLIENT_CALL_BYTES).then_some(asked)
 }
 
 /// A piece of text, unless it is empty.

@@ -416,42 +416,68 @@ fn a_card_that_declares_our_extension_is_ours() {
     assert!(!reader().is_ours());
 }
 
-/// A process that takes over reads the whole task.
+fn asked(id: &str, call: &str, arguments: &Value) -> Value {
+    json!({
+        "artifactId": id, "name": "client_tool_call", "metadata": sub_agent("argocd"),
+        "parts": [{ "data": { "call": call, "tool": "memory_save", "arguments": arguments } }],
+    })
+}
+
+fn ended(call: &str) -> Value {
+    let facts = json!({ "event": "tool_end", "tool": "memory_save", "callId": call, "status": "completed" });
+    part(&format!("end-{call}"), "tool_notification_end", "", "", typed(facts, "argocd", "sub-agent"))
+}
+
+/// The calls that a reader has for its process after these artifacts.
+fn calls_after(reader: &mut Reader, artifacts: &[Value]) -> Vec<String> {
+    for artifact in artifacts {
+        reader.read(event(update(artifact.clone(), false)));
+    }
+    reader.client_calls().into_iter().map(|asked| asked.call).collect()
+}
+
+/// Each once, also where the task is read again and again. A process that takes over reads the whole task.
 #[test]
 fn the_calls_for_this_process_are_those_without_a_result() {
-    let asked = |call: &str| {
-        json!({
-            "artifactId": format!("ask-{call}"), "name": "client_tool_call", "metadata": sub_agent("argocd"),
-            "parts": [{ "data": { "call": call, "tool": "memory_save", "arguments": { "fact": "x" } } }],
-        })
-    };
-    let ended = |call: &str| {
-        let facts =
-            json!({ "event": "tool_end", "tool": "memory_save", "callId": call, "status": "completed" });
-        part(&format!("end-{call}"), "tool_notification_end", "", "", typed(facts, "argocd", "sub-agent"))
-    };
-    let calls = |reader: &mut Reader| -> Vec<String> {
-        reader.client_calls().into_iter().map(|asked| asked.call).collect()
-    };
-    let mut foreign = reader();
-    foreign.read(event(update(asked("a"), false)));
-    assert!(calls(&mut foreign).is_empty(), "of another program");
+    let fact = json!({ "fact": "x" });
+    let mut ours = reader().answering_calls(true);
+    assert!(calls_after(&mut ours, &[asked("0", "a", &fact)]).is_empty(), "of another program");
+    assert_eq!(calls_after(&mut ours, &[ended("z"), asked("1", "a", &fact)]), ["a"]);
+    assert!(calls_after(&mut ours, &[ended("a")]).is_empty());
+    assert_eq!(
+        calls_after(&mut ours, &[asked("2", "a", &fact)]),
+        ["a"],
+        "an agent that has restarted asks again"
+    );
 
-    let mut ours = reader();
-    ours.read(event(update(ended("z"), false)));
-    let mut read = |artifact: Value| {
-        ours.read(event(update(artifact, false)));
-        calls(&mut ours)
-    };
-    assert_eq!(read(asked("a")), ["a"]);
-    assert!(read(ended("a")).is_empty());
-    assert_eq!(read(asked("a")), ["a"], "an agent that has restarted asks again");
-
-    let mut late = reader();
-    let artifacts = [ended("z"), asked("a"), ended("a"), asked("b")];
+    let artifacts =
+        [ended("z"), asked("1", "a", &fact), ended("a"), asked("2", "b", &fact), asked("3", "b", &fact)];
     let status = json!({ "state": "TASK_STATE_WORKING" });
-    late.read(event(
-        json!({ "task": { "id": "t", "contextId": "c", "status": status, "artifacts": artifacts } }),
-    ));
-    assert_eq!(calls(&mut late), ["b"]);
+    let task = json!({ "task": { "id": "t", "contextId": "c", "status": status, "artifacts": artifacts } });
+    let mut late = reader().answering_calls(true);
+    late.read(event(task.clone()));
+    assert_eq!(calls_after(&mut late, &[]), ["b"]);
+    for reader in [&mut late, &mut ours] {
+        reader.read(event(task.clone()));
+    }
+    assert!(calls_after(&mut late, &[]).is_empty(), "it was answered");
+    assert_eq!(calls_after(&mut ours, &[]), ["b"], "what is new in the whole task");
+}
+
+#[test]
+fn calls_for_this_process_are_bounded() {
+    let (fact, large) = (json!({ "fact": "x" }), json!({ "fact": "x".repeat(CLIENT_CALL_BYTES) }));
+    let mut unasked = reader();
+    calls_after(&mut unasked, &[ended("z")]);
+    assert!(
+        calls_after(&mut unasked, &[asked("1", "a", &fact)]).is_empty(),
+        "it answers no calls of this agent"
+    );
+    let mut ours = reader().answering_calls(true);
+    calls_after(&mut ours, &[ended("z")]);
+    let long = "c".repeat(CLIENT_CALL_NAME + 1);
+    assert!(calls_after(&mut ours, &[asked("1", "a", &large), asked("2", &long, &fact)]).is_empty());
+    let many: Vec<Value> =
+        (0..=MOST_CLIENT_CALLS).map(|at| asked(&format!("n{at}"), &format!("n{at}"), &fact)).collect();
+    assert_eq!(calls_after(&mut ours, &many).len(), MOST_CLIENT_CALLS);
 }

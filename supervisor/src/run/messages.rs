@@ -19,7 +19,7 @@ use super::error::{MOST_RUNS, RunError};
 use super::event_log::{TaskEventLog, now, wire_log};
 use super::service::Runs;
 use super::start::RunTrigger;
-use crate::binding::{self, ClientToolResult, Reply, Request};
+use crate::binding::{self, CLIENT_TOOL_RESULT, ClientToolResult, Reply, Request};
 use crate::metrics::metrics;
 
 /// The namespace of the ids of tasks.
@@ -92,7 +92,9 @@ impl Runs {
         let output = ToolOutput { is_error: result.is_error, ..ToolOutput::ok(content) };
         let calls = self.client_calls.get();
         if !calls.is_some_and(|calls| calls.answer(&task, &result.call, output)) {
-            return Err(RunError::NothingWaits);
+            return Err(RunError::Invalid(format!(
+                "message.metadata.{CLIENT_TOOL_RESULT}: no such call waits here; it has its result, or was given up"
+            )));
         }
         self.follow(&task).await
     }

@@ -33,15 +33,13 @@ async fn a_call_has_the_answer_of_its_client_once() {
 async fn the_end_of_an_earlier_call_of_the_same_id_leaves_the_later_one() {
     let (calls, stopped) = (ClientCalls::default(), CancellationToken::new());
     let ask = |stopped: CancellationToken| {
-        let ((caller, mut progress), asked) = (caller(&["memory_save"]), calls.clone());
-        let call = tokio::spawn(async move { asked.ask("memory_save", caller, &stopped).await });
-        async move {
-            progress.recv().await;
-            call
-        }
+        let ((caller, progress), asked) = (caller(&["memory_save"]), calls.clone());
+        (tokio::spawn(async move { asked.ask("memory_save", caller, &stopped).await }), progress)
     };
-    let earlier = ask(stopped.clone()).await;
-    let later = ask(CancellationToken::new()).await;
+    let (earlier, mut progress) = ask(stopped.clone());
+    assert!(progress.recv().await.is_some());
+    let (later, mut progress) = ask(CancellationToken::new());
+    assert!(progress.recv().await.is_some());
     stopped.cancel();
     assert!(earlier.await.unwrap().is_error);
     assert!(calls.answer(TASK, "c", ToolOutput::ok("saved")));

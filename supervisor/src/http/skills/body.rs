@@ -30,7 +30,7 @@ impl<S: Send + Sync> FromRequest<S> for BytesOf {
     }
 }
 
-/// Reads a body. The rest of one that is too large is dropped, because most clients read the response only after they have sent
+/// Reads a body. The rest of one that is too large is dropped, up to a few times the limit, because most clients read the response only after they have sent
 /// everything.
 async fn collect(body: Body) -> Result<Bytes, ApiError> {
     let (mut stream, mut bytes, mut total) = (body.into_data_stream(), BytesMut::new(), 0);
