@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_crds::resolve::MOST_LEVELS;
@@ -58,6 +59,9 @@ pub struct ClientCall {
     pub tool: String,
     pub arguments: Value,
 }
+
+/// The time that a client has for the answer to a call. It includes a restart of the client.
+pub(crate) const CLIENT_CALL_TIME: Duration = Duration::from_mins(1);
 
 /// The tools of a remote agent that this process answers, because they are about what only it has.
 #[async_trait]

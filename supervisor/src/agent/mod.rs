@@ -412,8 +412,8 @@ impl Agent {
                 let agents = listing.iter().filter(|(name, _)| state.abilities.agents.contains(*name));
                 // The client of a run may not answer the calls.
                 let remembers = state.abilities.tools.contains(MEMORY_SEARCH);
-                let forgetful = (!remembers).then(|| prompt::without_memory(&self.prompt));
-                let own = forgetful.as_deref().unwrap_or(&self.prompt);
+                let reduced = (!remembers).then(|| prompt::without_memory(&self.prompt));
+                let own = reduced.as_deref().unwrap_or(&self.prompt);
                 worker_prompt(self.name.as_str(), own, &agent_lines(agents), policy, &view.servers)
             }
         };

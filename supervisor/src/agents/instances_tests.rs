@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use super::{AgentInstances, Migration, PendingWork, Runtime};
 use crate::agents::AgentRegistry;
 use crate::agents::builder::InstanceFactory;
+use crate::agents::prober::ProbedBackend;
 use crate::config::Settings;
 use crate::delegation::RunInfo;
 use crate::mcp::Toolbox;
@@ -50,6 +51,14 @@ fn settings(epoch: u64, agents: &[(&str, &str)], rest: &str) -> Arc<Settings> {
 const OUT: &str = "distributedAgents: [jira]";
 
 impl TestInstances {
+    /// The backend of the only agent, which is remote.
+    fn backend(&self) -> Arc<ProbedBackend> {
+        match &self.instances.current().next().unwrap().1.runtime {
+            Runtime::Remote(probed) => probed.clone(),
+            Runtime::InProcess(_) => panic!("it is in-process"),
+        }
+    }
+
     fn start(settings: &Arc<Settings>) -> Self {
         drop(rustls::crypto::aws_lc_rs::default_provider().install_default());
         let skills = crate::skills::service(settings).unwrap();
@@ -126,28 +135,20 @@ async fn tool_servers_stay_unless_they_change() {
 #[tokio::test]
 async fn other_approvals_reach_a_remote_agent_at_once() {
     let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));
-    let backend = |stage: &TestInstances| match &stage.instances.current().next().unwrap().1.runtime {
-        Runtime::Remote(probed) => probed.clone(),
-        Runtime::InProcess(_) => panic!("it is in-process"),
-    };
-    let before = backend(&stage);
+    let before = stage.backend();
     stage.apply(&settings(2, &[("jira", ", tools: ['get_*']")], OUT));
-    assert!(Arc::ptr_eq(&before, &backend(&stage)), "the connection stays");
+    assert!(Arc::ptr_eq(&before, &stage.backend()), "the connection stays");
     let work = stage.apply(&settings(3, &[("jira", ", requireApproval: ['delete_*']")], OUT));
     assert_eq!((stage.jira(), work.migrate.len()), (Some((Remote, None)), 0));
-    assert!(!Arc::ptr_eq(&before, &backend(&stage)), "the earlier backend requires no approval");
+    assert!(!Arc::ptr_eq(&before, &stage.backend()), "the earlier backend requires no approval");
 }
 
 /// Also a removal, after which a pod must not reach what it was granted before.
 #[tokio::test]
 async fn other_rights_to_tasks_and_facts_hold_for_a_remote_agent_at_once() {
     let mut stage = TestInstances::start(&settings(1, &[("jira", "")], OUT));
-    let backend = |stage: &TestInstances| match &stage.instances.current().next().unwrap().1.runtime {
-        Runtime::Remote(probed) => probed.clone(),
-        Runtime::InProcess(_) => panic!("it is in-process"),
-    };
     let term = format!("{OUT}\n  memory: {{ ttlMinutes: 5 }}");
-    let mut before = backend(&stage);
+    let mut before = stage.backend();
     for (epoch, (more, rest)) in
         [(", memory: {}", OUT), (", memory: {}", &*term), (", tasks: {}", &*term), ("", OUT)]
             .into_iter()
@@ -155,7 +156,7 @@ async fn other_rights_to_tasks_and_facts_hold_for_a_remote_agent_at_once() {
     {
         let work = stage.apply(&settings(epoch as u64 + 2, &[("jira", more)], rest));
         assert_eq!((stage.jira(), work.migrate.len()), (Some((Remote, None)), 0), "{more}");
-        let now = backend(&stage);
+        let now = stage.backend();
         assert!(!Arc::ptr_eq(&before, &now), "{more} {rest}");
         before = now;
     }

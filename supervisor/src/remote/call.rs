@@ -15,7 +15,8 @@ use super::reader::Reader;
 use super::request::{self, Ids};
 use super::{FIRST_WAIT, RemoteBackend, SHORT_CALL, TRIES, form};
 use crate::delegation::{
-    ClientCall, ClientTools, Delegation, DelegationEnd, DelegationEvent, MOVED, Scratchpad, one_form,
+    CLIENT_CALL_TIME, ClientCall, ClientTools, Delegation, DelegationEnd, DelegationEvent, MOVED, Scratchpad,
+    one_form,
 };
 
 /// Most times that a delegation is started again because the agent has lost its task.
@@ -23,9 +24,6 @@ const MOST_REPEATS: u32 = 3;
 
 /// The code of a JSON-RPC error of the server itself.
 const INTERNAL_ERROR: i64 = -32603;
-
-/// The time limit for answering a call of the agent, as long as the agent waits.
-const CLIENT_CALL: Duration = Duration::from_mins(1);
 
 /// The interval for polling a task that cannot be followed.
 const POLL: Duration = Duration::from_secs(1);
@@ -359,7 +357,7 @@ impl Call<'_> {
         for asked in reader.client_calls() {
             let (name, tool) = (&self.backend.target.name, asked.tool.clone());
             let answered = self.answer_call(client, &**tools, asked, known);
-            let failure = match tokio::time::timeout(CLIENT_CALL, answered).await {
+            let failure = match tokio::time::timeout(CLIENT_CALL_TIME, answered).await {
                 Ok(Ok(())) => continue,
                 Ok(Err(error)) => error.category(),
                 Err(_) => "time limit",

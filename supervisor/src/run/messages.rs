@@ -7,7 +7,6 @@ use std::sync::Arc;
 
 use caipe_a2a::model::Message;
 use caipe_a2a::server::TaskLog;
-use caipe_engine::ToolOutput;
 use caipe_store::{Commit, MAX_ID_BYTES, StoreError, TaskFilter, TaskPhase, TaskRecord};
 use serde_json::Value;
 use tokio::time::Instant;
@@ -19,7 +18,7 @@ use super::error::{MOST_RUNS, RunError};
 use super::event_log::{TaskEventLog, now, wire_log};
 use super::service::Runs;
 use super::start::RunTrigger;
-use crate::binding::{self, CLIENT_TOOL_RESULT, ClientToolResult, Reply, Request};
+use crate::binding::{self, ClientToolResult, Reply, Request};
 use crate::metrics::metrics;
 
 /// The namespace of the ids of tasks.
@@ -76,27 +75,6 @@ impl Runs {
             None if request.is_decision() => Err(RunError::NothingWaits),
             None => self.begin(owner, message, request, id).await.map(|log| (log, 0)),
         }
-    }
-
-    /// Passes on the client's answer to a call of a task that works.
-    async fn answer_call(
-        &self,
-        owner: Option<&str>,
-        task: Option<String>,
-        (result, content): (ClientToolResult, String),
-    ) -> Result<(Arc<TaskLog>, u64), RunError> {
-        let task = task.ok_or_else(|| {
-            RunError::Invalid("message.taskId: name the task whose call this message answers".to_owned())
-        })?;
-        self.admit(owner, &task).await?;
-        let output = ToolOutput { is_error: result.is_error, ..ToolOutput::ok(content) };
-        let calls = self.client_calls.get();
-        if !calls.is_some_and(|calls| calls.answer(&task, &result.call, output)) {
-            return Err(RunError::Invalid(format!(
-                "message.metadata.{CLIENT_TOOL_RESULT}: no such call waits here; it has its result, or was given up"
-            )));
-        }
-        self.follow(&task).await
     }
 
     /// The task of the message's context that has received the message before, or that waits for it.
@@ -271,7 +249,7 @@ impl Runs {
     }
 
     /// The log of a task, from now on.
-    async fn follow(&self, id: &str) -> Result<(Arc<TaskLog>, u64), RunError> {
+    pub(super) async fn follow(&self, id: &str) -> Result<(Arc<TaskLog>, u64), RunError> {
         let log = self.log(id).await?;
         let seen = log.last_seq();
         Ok((log, seen))

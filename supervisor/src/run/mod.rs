@@ -5,6 +5,7 @@ mod approvers;
 mod asking_agents;
 mod caller;
 mod cancel;
+mod client_results;
 mod control;
 mod conversations;
 mod driver;

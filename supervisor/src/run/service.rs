@@ -118,12 +118,6 @@ impl Runs {
         drop(self.pushes.set(pushes));
     }
 
-    /// Lets clients answer these calls.
-    pub fn take_answers_to(&self, calls: ClientCalls) {
-        // The first ones stay.
-        drop(self.client_calls.set(calls));
-    }
-
     /// The log of a task, read from the store if it is not in memory. If another process runs the task, the log follows it. If
     /// the task waits, the log is closed: a subscriber gets the task and the end of the stream. The answer continues in a new
     /// log.

@@ -8,7 +8,6 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use caipe_engine::ToolOutput;
@@ -17,10 +16,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Caller, Progress, ToolSource};
-use crate::delegation::{ClientCall, ClientTools, RunInfo};
-
-/// The time that a client has for its answer. It includes a restart of the client.
-const TIME_LIMIT: Duration = Duration::from_mins(1);
+use crate::delegation::{CLIENT_CALL_TIME, ClientCall, ClientTools, RunInfo};
 
 /// The task and the id of a call.
 type Key = (Arc<str>, String);
@@ -40,7 +36,7 @@ impl ClientCalls {
         // The driver waits for the end of the channel.
         drop(caller);
         let output = tokio::select! {
-            output = tokio::time::timeout(TIME_LIMIT, answered) => output,
+            output = tokio::time::timeout(CLIENT_CALL_TIME, answered) => output,
             () = cancel.cancelled() => return ToolOutput::error("The call was stopped."),
         };
         drop(waiting);
@@ -48,7 +44,7 @@ impl ClientCalls {
             Ok(Ok(output)) => output,
             Ok(Err(_)) | Err(_) => ToolOutput::error(format!(
                 "The client of this task did not answer the call of `{tool}` within {} seconds. It may have had an effect; the call can be repeated.",
-                TIME_LIMIT.as_secs()
+                CLIENT_CALL_TIME.as_secs()
             )),
         }
     }
